@@ -2,4 +2,38 @@
 //! and stopping that cluster, its add-ons, the scenarios that run on it, the demo and the benches. What does not:
 //! anything the shipped programs need; nothing here is released.
 
-fn main() {}
+mod addons;
+mod cli;
+mod cluster;
+mod components;
+mod content;
+mod diagnosis;
+mod image;
+mod machine;
+mod node;
+mod paths;
+mod process_table;
+mod progress;
+mod readiness;
+mod tail;
+mod unmet;
+mod up;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+/// Arguments or prerequisites that are not as they must be; nothing was started.
+const UNMET: u8 = 2;
+/// The work was started and failed.
+const FAILED: u8 = 1;
+
+fn main() -> ExitCode {
+    match cli::run(cli::Cli::parse()) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("lab: {error:#}");
+            ExitCode::from(if error.is::<unmet::Unmet>() { UNMET } else { FAILED })
+        }
+    }
+}

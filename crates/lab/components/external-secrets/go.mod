@@ -1,0 +1,5 @@
+module lab/external-secrets
+
+go 1.25.0
+
+require github.com/external-secrets/external-secrets v0.9.20 // indirect

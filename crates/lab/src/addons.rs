@@ -1,0 +1,386 @@
+//! What can be installed on a cluster: one folder per add-on, `addon.yaml` and manifests. Manifests are rendered once per
+//! content and kept in the cache; a marker in the cluster says what is installed, so a second `up` touches nothing.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use futures::future::try_join_all;
+use k8s_openapi::api::core::v1::{ConfigMap, Node as KubernetesNode};
+use kube::api::{Api, DynamicObject, ListParams};
+use serde::Deserialize;
+
+use crate::cluster::{self, Cluster};
+use crate::components::Component;
+use crate::content;
+use crate::image::{self, Image};
+use crate::node::Node;
+use crate::paths::{self, Paths};
+use crate::readiness::Expected;
+use crate::unmet::Unmet;
+
+/// How long an add-on may take to get ready on a machine that is busy with other things.
+const READY_DEADLINE: Duration = Duration::from_secs(150);
+
+/// `addon.yaml`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Definition {
+    title: String,
+    /// Part of what `up` installs when nothing is said.
+    default: bool,
+    /// Not offered to `up --with`.
+    #[serde(default)]
+    hidden: bool,
+    namespace: String,
+    components: Vec<String>,
+    #[serde(default)]
+    images: Vec<ImageDefinition>,
+    /// Files of a chart that are upstream's.
+    #[serde(default)]
+    chart_templates: Vec<Upstream>,
+    #[serde(default)]
+    ready: Vec<Expected>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ImageDefinition {
+    name: String,
+    #[serde(default)]
+    files: BTreeMap<String, String>,
+    #[serde(default)]
+    folders: BTreeMap<String, String>,
+    #[serde(default)]
+    dirs: Vec<String>,
+    entrypoint: Vec<String>,
+    user: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Upstream {
+    from: String,
+    to: String,
+}
+
+/// An add-on with the components it is made of.
+#[derive(Debug)]
+pub(crate) struct Addon {
+    pub(crate) name: String,
+    definition: Definition,
+    folder: PathBuf,
+    pub(crate) components: Vec<Component>,
+    /// Names its content; also the tag of its images.
+    pub(crate) key: String,
+}
+
+impl Addon {
+    pub(crate) fn load(name: &str, paths: &Paths) -> Result<Self> {
+        let folder = paths::source("addons").join(name);
+        let file = folder.join("addon.yaml");
+        let text = fs::read_to_string(&file).with_context(|| format!("failed to read {}", file.display()))?;
+        let definition: Definition =
+            serde_saphyr::from_str(&text).with_context(|| format!("failed to read {}", file.display()))?;
+        let components = definition
+            .components
+            .iter()
+            .map(|name| Component::load(name, paths))
+            .collect::<Result<Vec<_>>>()?;
+        let folder_key = content::name_of_folder(&folder)?;
+        let keys = components.iter().map(|component| component.key.as_bytes());
+        let key = content::name_of(std::iter::once(folder_key.as_bytes()).chain(keys));
+        Ok(Self {
+            name: name.to_owned(),
+            definition,
+            folder,
+            components,
+            key,
+        })
+    }
+
+    /// Everything in the repository, in the order of its names.
+    pub(crate) fn all(paths: &Paths) -> Result<Vec<Self>> {
+        let mut names: Vec<String> = fs::read_dir(paths::source("addons"))?
+            .map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()))
+            .collect::<Result<_>>()?;
+        names.sort();
+        names.iter().map(|name| Self::load(name, paths)).collect()
+    }
+
+    /// The default set and what the user asks for.
+    pub(crate) fn selected(with: &[String], paths: &Paths) -> Result<Vec<Self>> {
+        let offered: Vec<Self> = Self::all(paths)?
+            .into_iter()
+            .filter(|addon| !addon.definition.hidden)
+            .collect();
+        if let Some(unknown) = with
+            .iter()
+            .find(|name| offered.iter().all(|addon| addon.name != **name))
+        {
+            let names: Vec<&str> = offered.iter().map(|addon| addon.name.as_str()).collect();
+            return Err(Unmet::new(format!(
+                "there is no set named '{unknown}'; there are {}",
+                names.join(", ")
+            ))
+            .into());
+        }
+        Ok(offered
+            .into_iter()
+            .filter(|addon| addon.is_default() || with.contains(&addon.name))
+            .collect())
+    }
+
+    pub(crate) fn is_default(&self) -> bool {
+        self.definition.default
+    }
+
+    pub(crate) fn title(&self) -> &str {
+        &self.definition.title
+    }
+
+    pub(crate) fn namespace(&self) -> &str {
+        &self.definition.namespace
+    }
+
+    /// References of its images.
+    pub(crate) fn image_references(&self) -> Vec<String> {
+        self.definition
+            .images
+            .iter()
+            .map(|image| self.reference(&image.name))
+            .collect()
+    }
+
+    fn reference(&self, image: &str) -> String {
+        format!("lab.local/{image}:{}", self.key)
+    }
+
+    /// Loads its images into the node; each is written once per content.
+    pub(crate) async fn load_images(&self, node: &Node, paths: &Paths) -> Result<()> {
+        for definition in &self.definition.images {
+            let tar = paths
+                .cache
+                .join("images")
+                .join(format!("{}-{}.tar", definition.name, self.key));
+            if !tar.exists() {
+                self.image(definition)?.write(&tar)?;
+            }
+            image::import(node, &tar).await?;
+        }
+        Ok(())
+    }
+
+    fn image(&self, definition: &ImageDefinition) -> Result<Image> {
+        let files = definition.files.iter();
+        let folders = definition.folders.iter();
+        Ok(Image {
+            reference: self.reference(&definition.name),
+            files: files
+                .map(|(to, from)| Ok((to.clone(), self.built(from, Component::bin)?)))
+                .collect::<Result<_>>()?,
+            folders: folders
+                .map(|(to, from)| Ok((to.clone(), self.built(from, Component::assets)?)))
+                .collect::<Result<_>>()?,
+            dirs: definition.dirs.clone(),
+            links: BTreeMap::new(),
+            entrypoint: definition.entrypoint.clone(),
+            command: Vec::new(),
+            user: definition.user.clone(),
+        })
+    }
+
+    /// `component/path` as a path on this machine.
+    fn built(&self, reference: &str, place: fn(&Component) -> PathBuf) -> Result<PathBuf> {
+        let (component, path) = reference
+            .split_once('/')
+            .with_context(|| format!("'{reference}' names no component"))?;
+        let component = self.components.iter().find(|one| one.name == component);
+        Ok(
+            place(component.with_context(|| format!("'{reference}' is of no component of {}", self.name))?)
+                .join(path),
+        )
+    }
+
+    /// Its objects, rendered by kustomize or helm on first use.
+    pub(crate) fn manifests(&self, paths: &Paths, tools: &Path) -> Result<Vec<DynamicObject>> {
+        let folder = paths.cache.join("manifests");
+        let cached = folder.join(format!("{}-{}.json", self.name, self.key));
+        if let Ok(text) = fs::read(&cached) {
+            return Ok(serde_json::from_slice(&text)?);
+        }
+        fs::create_dir_all(&folder)?;
+        let work = folder.join(format!(".{}-{}", self.name, std::process::id()));
+        let rendered = self.render(&work, tools);
+        fs::remove_dir_all(&work)?;
+        let objects = cluster::parse(&rendered?)
+            .with_context(|| format!("failed to read the manifests of {}", self.name))?;
+        fs::write(&work, serde_json::to_vec(&objects)?)?;
+        fs::rename(&work, &cached)?;
+        Ok(objects)
+    }
+
+    fn render(&self, work: &Path, tools: &Path) -> Result<String> {
+        let overlay = work.join("overlay");
+        content::copy(&self.folder, &overlay)?;
+        for component in &self.components {
+            if component.assets().is_dir() {
+                content::copy(&component.assets(), &work.join("upstream").join(&component.name))?;
+            }
+        }
+        for file in &self.definition.chart_templates {
+            content::copy(&work.join("upstream").join(&file.from), &overlay.join(&file.to))?;
+        }
+        let mut command = if overlay.join("Chart.yaml").exists() {
+            let mut helm = Command::new(tools.join("helm"));
+            helm.args(["template", &self.name]).arg(&overlay).args([
+                "--namespace",
+                self.namespace(),
+                "--values",
+            ]);
+            helm.arg(overlay.join("lab-values.yaml"));
+            helm
+        } else {
+            let mut kubectl = Command::new(tools.join("kubectl"));
+            // Upstream's files lie beside the overlay, not in it.
+            kubectl
+                .args(["kustomize", "--load-restrictor", "LoadRestrictionsNone"])
+                .arg(&overlay);
+            kubectl
+        };
+        let output = command
+            .output()
+            .with_context(|| format!("failed to run {command:?}"))?;
+        let said = String::from_utf8_lossy(&output.stderr);
+        ensure!(
+            output.status.success(),
+            "failed to render {}: {}",
+            self.name,
+            said.trim()
+        );
+        Ok(String::from_utf8(output.stdout)?.replace("TAG", &self.key))
+    }
+
+    /// Installs it unless this very content is installed already, and waits until it is ready.
+    pub(crate) async fn install(&self, cluster: &Cluster) -> Result<()> {
+        let objects = self.manifests(&cluster.paths, &cluster.tools)?;
+        if !self.is_installed(cluster).await? {
+            cluster
+                .apply(&objects)
+                .await
+                .with_context(|| format!("failed to install {}", self.name))?;
+            self.mark_installed(cluster).await?;
+        }
+        let workloads = objects.iter().filter_map(Expected::workload);
+        let expected: Vec<Expected> = workloads.chain(self.definition.ready.iter().cloned()).collect();
+        let waits = expected
+            .iter()
+            .map(|expected| expected.wait(cluster, READY_DEADLINE));
+        try_join_all(waits)
+            .await
+            .with_context(|| format!("{} does not get ready", self.name))?;
+        Ok(())
+    }
+
+    /// Whether the marker in the cluster names this content.
+    pub(crate) async fn is_installed(&self, cluster: &Cluster) -> Result<bool> {
+        let marker = markers(cluster)
+            .get_opt(&self.marker())
+            .await
+            .context("failed to ask what is installed")?;
+        Ok(marker
+            .and_then(|marker| marker.data?.get("key").cloned())
+            .as_ref()
+            == Some(&self.key))
+    }
+
+    async fn mark_installed(&self, cluster: &Cluster) -> Result<()> {
+        let (name, key) = (self.marker(), &self.key);
+        cluster
+            .apply_yaml(&format!(
+                "{{apiVersion: v1, kind: ConfigMap, metadata: {{name: {name}, namespace: kube-system}}, data: {{key: '{key}'}}}}"
+            ))
+            .await
+    }
+
+    fn marker(&self) -> String {
+        format!("lab-addon-{}", self.name)
+    }
+
+    /// On a cluster that is not ours nobody can load images: they must be there.
+    pub(crate) async fn require_images(&self, cluster: &Cluster) -> Result<()> {
+        let nodes: Api<KubernetesNode> = Api::all(cluster.client.clone());
+        let nodes = nodes
+            .list(&ListParams::default())
+            .await
+            .context("failed to list the cluster's nodes")?;
+        let images: Vec<String> = nodes
+            .into_iter()
+            .filter_map(|node| node.status?.images)
+            .flatten()
+            .filter_map(|image| image.names)
+            .flatten()
+            .collect();
+        match self.image_references().iter().find(|reference| !images.contains(reference)) {
+            None => Ok(()),
+            Some(missing) => Err(Unmet::new(format!(
+                "no node of the cluster has image {missing}, which {} needs, and images can only be loaded into the lab's own \
+                 cluster; load the tar files of {} there first",
+                self.name,
+                cluster.paths.cache.join("images").display()
+            ))
+            .into()),
+        }
+    }
+}
+
+fn markers(cluster: &Cluster) -> Api<ConfigMap> {
+    Api::namespaced(cluster.client.clone(), "kube-system")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_add_on_in_the_repository_can_be_read() {
+        let paths = Paths::of("test").expect("a home folder");
+        let addons = Addon::all(&paths).expect("readable add-ons");
+        let names: Vec<&str> = addons.iter().map(|addon| addon.name.as_str()).collect();
+        assert_eq!(
+            names,
+            [
+                "argo",
+                "cert-manager",
+                "demo",
+                "dns",
+                "external-secrets-crds",
+                "flux",
+                "registry",
+                "velero"
+            ]
+        );
+        for addon in &addons {
+            for definition in &addon.definition.images {
+                addon
+                    .image(definition)
+                    .expect("every file of an image is of one of the add-on's components");
+            }
+        }
+    }
+
+    #[test]
+    fn an_unknown_set_is_refused_with_the_names_there_are() {
+        let paths = Paths::of("test").expect("a home folder");
+        let error = Addon::selected(&["velro".to_owned()], &paths).expect_err("unknown");
+        assert!(error.is::<Unmet>());
+        let text = error.to_string();
+        assert!(
+            text.contains("'velro'") && text.contains("velero") && !text.contains("demo"),
+            "{text}"
+        );
+    }
+}

@@ -1,0 +1,268 @@
+//! A cluster that the lab works on: its own, or an existing one that the user names. Add-ons and scenarios see no
+//! difference but `node`, which only the lab's own cluster has.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use futures::{StreamExt, TryStreamExt};
+use kube::api::{Api, DynamicObject, Patch, PatchParams};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::core::{ApiResource, GroupVersionKind};
+use kube::discovery::{Discovery, Scope};
+use kube::runtime::watcher;
+use kube::runtime::{WatchStreamExt, watcher::watch_object};
+use kube::{Client, Config, ResourceExt};
+use tokio::time::{Instant, sleep, timeout_at};
+
+use crate::node::Node;
+use crate::paths::Paths;
+use crate::unmet::Unmet;
+
+/// Who wrote a field, as the API server records it.
+const MANAGER: &str = "lab";
+/// How long a kind or a webhook that was just installed may take to answer.
+const SERVING_DEADLINE: Duration = Duration::from_secs(60);
+const RETRY: Duration = Duration::from_millis(250);
+
+/// A client of the cluster with what is known of it.
+#[derive(Clone)]
+pub(crate) struct Cluster {
+    pub(crate) client: Client,
+    pub(crate) kubeconfig: PathBuf,
+    pub(crate) paths: Paths,
+    /// The machine below it, if it is the lab's own.
+    pub(crate) node: Option<Node>,
+    /// The lab's kubectl and helm.
+    pub(crate) tools: PathBuf,
+}
+
+impl Cluster {
+    pub(crate) async fn connect(
+        paths: &Paths,
+        kubeconfig: &Path,
+        node: Option<Node>,
+        tools: &Path,
+    ) -> Result<Self> {
+        let file = Kubeconfig::read_from(kubeconfig).map_err(|error| {
+            Unmet::new(format!(
+                "failed to read kubeconfig {}: {error}",
+                kubeconfig.display()
+            ))
+        })?;
+        let mut config = Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await?;
+        config.connect_timeout = Some(Duration::from_secs(5));
+        Ok(Self {
+            client: Client::try_from(config)?,
+            kubeconfig: kubeconfig.to_path_buf(),
+            paths: paths.clone(),
+            node,
+            tools: tools.to_path_buf(),
+        })
+    }
+
+    /// Runs one of the lab's own programs against this cluster.
+    pub(crate) fn tool(&self, program: &str) -> tokio::process::Command {
+        let mut command = tokio::process::Command::new(self.tools.join(program));
+        command.env("KUBECONFIG", &self.kubeconfig).kill_on_drop(true);
+        command
+    }
+
+    /// Creates or updates objects: namespaces first, then CRDs, then the rest in their order. What is refused because a
+    /// kind or webhook does not answer yet is tried again for a while.
+    pub(crate) async fn apply(&self, objects: &[DynamicObject]) -> Result<()> {
+        let rank = |object: &DynamicObject| match kind(object) {
+            "Namespace" => 0,
+            "CustomResourceDefinition" => 1,
+            _ => 2,
+        };
+        let mut ordered: Vec<&DynamicObject> = objects.iter().collect();
+        ordered.sort_by_key(|object| rank(object));
+        let mut kinds = Kinds::of(&self.client).await?;
+        for same_rank in ordered.chunk_by(|one, other| rank(one) == rank(other)) {
+            let deadline = Instant::now() + SERVING_DEADLINE;
+            let mut pending: Vec<&DynamicObject> = same_rank.to_vec();
+            while let Some(error) = self.apply_all(&mut pending, &kinds).await {
+                if Instant::now() > deadline || !is_temporary(&error) {
+                    return Err(error);
+                }
+                sleep(RETRY).await;
+                kinds = Kinds::of(&self.client).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Leaves in `pending` what could not be applied, and says why for the first of them.
+    async fn apply_all(&self, pending: &mut Vec<&DynamicObject>, kinds: &Kinds) -> Option<anyhow::Error> {
+        let (mut left, mut first_error) = (Vec::new(), None);
+        let results: Vec<_> = futures::stream::iter(pending.iter().copied())
+            .map(async |object| (object, self.apply_one(object, kinds).await))
+            .buffered(8)
+            .collect()
+            .await;
+        for (object, result) in results {
+            if let Err(error) = result {
+                left.push(object);
+                first_error.get_or_insert(error);
+            }
+        }
+        *pending = left;
+        first_error
+    }
+
+    async fn apply_one(&self, object: &DynamicObject, kinds: &Kinds) -> Result<()> {
+        let name = object.name_any();
+        let api = kinds.api(&self.client, object)?;
+        let params = PatchParams::apply(MANAGER).force();
+        api.patch(&name, &params, &Patch::Apply(object))
+            .await
+            .with_context(|| format!("failed to apply {} {name}", kind(object)))?;
+        Ok(())
+    }
+
+    /// Reads manifests and applies them.
+    pub(crate) async fn apply_yaml(&self, manifests: &str) -> Result<()> {
+        self.apply(&parse(manifests)?).await
+    }
+
+    /// An API for objects of a kind that we have no type for.
+    pub(crate) fn dynamic(
+        &self,
+        api_version: &str,
+        kind: &str,
+        namespace: Option<&str>,
+    ) -> Api<DynamicObject> {
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind));
+        match namespace {
+            Some(namespace) => Api::namespaced_with(self.client.clone(), namespace, &resource),
+            None => Api::all_with(self.client.clone(), &resource),
+        }
+    }
+}
+
+/// What the API server serves at the moment.
+pub(crate) struct Kinds(Discovery);
+
+impl Kinds {
+    pub(crate) async fn of(client: &Client) -> Result<Self> {
+        Ok(Self(
+            Discovery::new(client.clone())
+                .run_aggregated()
+                .await
+                .context("failed to ask the API server for its kinds")?,
+        ))
+    }
+
+    fn api(&self, client: &Client, object: &DynamicObject) -> Result<Api<DynamicObject>> {
+        let Some((resource, capabilities)) = self.0.resolve_object(object) else {
+            return Err(NotServed(kind(object).to_owned()).into());
+        };
+        Ok(match (capabilities.scope, object.namespace()) {
+            (Scope::Cluster, _) => Api::all_with(client.clone(), &resource),
+            (Scope::Namespaced, Some(namespace)) => {
+                Api::namespaced_with(client.clone(), &namespace, &resource)
+            }
+            (Scope::Namespaced, None) => Api::default_namespaced_with(client.clone(), &resource),
+        })
+    }
+
+    /// Namespaced kinds that can be listed.
+    pub(crate) fn namespaced(&self) -> Vec<ApiResource> {
+        let kinds = self
+            .0
+            .groups()
+            .flat_map(kube::discovery::ApiGroup::recommended_resources);
+        kinds
+            .filter(|(_, capabilities)| {
+                capabilities.scope == Scope::Namespaced && capabilities.supports_operation("list")
+            })
+            .map(|(resource, _)| resource)
+            .collect()
+    }
+}
+
+/// A kind that the API server does not know, or not yet.
+#[derive(Debug)]
+struct NotServed(String);
+
+impl std::fmt::Display for NotServed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "the API server does not serve kind {}", self.0)
+    }
+}
+
+impl std::error::Error for NotServed {}
+
+/// Refusals that end by themselves while controllers start: unknown kinds, webhooks without a server, a busy API server.
+fn is_temporary(error: &anyhow::Error) -> bool {
+    if error.is::<NotServed>() {
+        return true;
+    }
+    match error.downcast_ref::<kube::Error>() {
+        Some(kube::Error::Api(status)) => {
+            matches!(status.code, 404 | 409 | 429 | 500..)
+                || status.message.contains("failed calling webhook")
+        }
+        Some(_) => true,
+        None => false,
+    }
+}
+
+fn kind(object: &DynamicObject) -> &str {
+    object
+        .types
+        .as_ref()
+        .map_or("object without kind", |types| types.kind.as_str())
+}
+
+/// Reads a stream of manifests; empty documents count for nothing.
+pub(crate) fn parse(manifests: &str) -> Result<Vec<DynamicObject>> {
+    // Our own files and upstream's: the limits against hostile input would refuse large CRDs.
+    let options = serde_saphyr::options! { budget: None };
+    let documents: Vec<serde_json::Value> = serde_saphyr::from_multiple_with_options(manifests, options)?;
+    let objects = documents.into_iter().filter(|document| !document.is_null());
+    objects
+        .map(|document| serde_json::from_value(document).context("a manifest is no object"))
+        .collect()
+}
+
+/// What was last seen when a wait ended without success.
+#[derive(Debug)]
+pub(crate) struct NotInTime<K> {
+    pub(crate) last: Option<K>,
+}
+
+/// Watches one object until it satisfies `wanted`. A broken watch is taken up again until the deadline.
+pub(crate) async fn wait_until<K>(
+    api: &Api<K>,
+    name: &str,
+    deadline: Instant,
+    wanted: impl Fn(Option<&K>) -> bool,
+) -> Result<Option<K>, NotInTime<K>>
+where
+    K: Clone + std::fmt::Debug + Send + serde::de::DeserializeOwned + kube::Resource + 'static,
+{
+    let mut last = None;
+    let mut seen = watch_object(api.clone(), name).default_backoff().boxed();
+    loop {
+        match timeout_at(deadline, seen.try_next()).await {
+            Ok(Ok(Some(object))) => {
+                if wanted(object.as_ref()) {
+                    return Ok(object);
+                }
+                last = object;
+            }
+            // The stream backs off and goes on by itself.
+            Ok(Err(
+                watcher::Error::InitialListFailed(_)
+                | watcher::Error::WatchStartFailed(_)
+                | watcher::Error::WatchError(_)
+                | watcher::Error::WatchFailed(_)
+                | watcher::Error::NoResourceVersion,
+            )) => {}
+            Ok(Ok(None)) | Err(_) => return Err(NotInTime { last }),
+        }
+    }
+}

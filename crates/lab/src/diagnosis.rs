@@ -1,0 +1,205 @@
+//! What to show a person when something is not as it should be: the objects' own words, their events, the end of
+//! their logs. Never the content of a Secret.
+
+use k8s_openapi::api::core::v1::{Event, Pod};
+use kube::ResourceExt;
+use kube::api::{Api, DynamicObject, ListParams, LogParams};
+use serde_json::Value;
+
+use crate::cluster::{Cluster, Kinds};
+
+/// Lines of a log that say enough.
+const LOG_LINES: i64 = 15;
+/// Kinds that hold secrets, or say nothing that their neighbours do not say better.
+const NOT_SHOWN: [&str; 7] = [
+    "Secret",
+    "Event",
+    "EndpointSlice",
+    "Endpoints",
+    "ControllerRevision",
+    "Lease",
+    "Pod",
+];
+
+/// Everything in a namespace that says how it is, its events and the logs of its pods.
+pub(crate) async fn namespace(cluster: &Cluster, namespace: &str) -> String {
+    let mut text = format!("--- namespace {namespace}\n");
+    match Kinds::of(&cluster.client).await {
+        Ok(kinds) => {
+            for resource in kinds
+                .namespaced()
+                .iter()
+                .filter(|kind| !NOT_SHOWN.contains(&kind.kind.as_str()))
+            {
+                let api: Api<DynamicObject> =
+                    Api::namespaced_with(cluster.client.clone(), namespace, resource);
+                for object in api.list(&ListParams::default()).await.into_iter().flatten() {
+                    if object.data.get("status").is_some() {
+                        line(
+                            &mut text,
+                            &format!(
+                                "{} {}: {}",
+                                resource.kind,
+                                object.name_any(),
+                                state_of(&object.data)
+                            ),
+                        );
+                    }
+                }
+            }
+        }
+        Err(error) => line(&mut text, &format!("{error:#}")),
+    }
+    text + &events(cluster, namespace).await + &pods(cluster, namespace).await
+}
+
+/// The pods of a namespace: state, and for those that are not well the end of their logs.
+pub(crate) async fn pods(cluster: &Cluster, namespace: &str) -> String {
+    let api: Api<Pod> = Api::namespaced(cluster.client.clone(), namespace);
+    let pods = match api.list(&ListParams::default()).await {
+        Ok(pods) => pods,
+        Err(error) => return format!("failed to list the pods of {namespace}: {error}\n"),
+    };
+    let mut text = String::new();
+    for pod in pods {
+        let status = serde_json::to_value(&pod.status).unwrap_or_default();
+        let phase = status
+            .get("phase")
+            .and_then(Value::as_str)
+            .unwrap_or("not observed");
+        line(&mut text, &format!("pod {namespace}/{}: {phase}", pod.name_any()));
+        for container in containers(&status) {
+            let name = container.get("name").and_then(Value::as_str).unwrap_or_default();
+            let state = container.get("state").map(Value::to_string).unwrap_or_default();
+            let restarts = container
+                .get("restartCount")
+                .and_then(Value::as_i64)
+                .unwrap_or_default();
+            line(
+                &mut text,
+                &format!("  container {name}: {state}, {restarts} restarts"),
+            );
+            text += &log(&api, &pod.name_any(), name, restarts > 0).await;
+        }
+        if let (Some(_), Some(uid)) = (&cluster.node, pod.uid()) {
+            let folder = cluster
+                .paths
+                .log()
+                .join("pods")
+                .join(format!("{namespace}_{}_{uid}", pod.name_any()));
+            line(&mut text, &format!("  whole logs: {}", folder.display()));
+        }
+    }
+    text
+}
+
+fn containers(status: &Value) -> Vec<&Value> {
+    ["initContainerStatuses", "containerStatuses"]
+        .iter()
+        .filter_map(|list| status.get(list)?.as_array())
+        .flatten()
+        .collect()
+}
+
+async fn log(api: &Api<Pod>, pod: &str, container: &str, restarted: bool) -> String {
+    let params = |previous| LogParams {
+        container: Some(container.to_owned()),
+        tail_lines: Some(LOG_LINES),
+        previous,
+        ..LogParams::default()
+    };
+    let mut text = String::new();
+    for (previous, title) in [(true, "before its last restart"), (false, "now")] {
+        if previous && !restarted {
+            continue;
+        }
+        let said = api.logs(pod, &params(previous)).await.unwrap_or_default();
+        if !said.is_empty() {
+            line(&mut text, &format!("    log {title}:"));
+            said.lines()
+                .for_each(|said| line(&mut text, &format!("      {said}")));
+        }
+    }
+    text
+}
+
+async fn events(cluster: &Cluster, namespace: &str) -> String {
+    let api: Api<Event> = Api::namespaced(cluster.client.clone(), namespace);
+    let mut text = String::new();
+    for event in api.list(&ListParams::default()).await.into_iter().flatten() {
+        let object = &event.involved_object;
+        let about = format!(
+            "{} {}",
+            object.kind.as_deref().unwrap_or("?"),
+            object.name.as_deref().unwrap_or("?")
+        );
+        let reason = event.reason.as_deref().unwrap_or("?");
+        line(
+            &mut text,
+            &format!(
+                "event {reason} on {about}: {}",
+                event.message.as_deref().unwrap_or("").trim()
+            ),
+        );
+    }
+    text
+}
+
+/// An object's conditions, or its phase, or whatever small thing its status says.
+pub(crate) fn state_of(data: &Value) -> String {
+    let Some(status) = data.get("status") else {
+        return "it has no status yet".to_owned();
+    };
+    let conditions = status
+        .get("conditions")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten();
+    let field = |entry: &Value, name: &str| {
+        entry
+            .get(name)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .to_owned()
+    };
+    let said: Vec<String> = conditions
+        .map(|entry| {
+            let (kind, status) = (field(entry, "type"), field(entry, "status"));
+            format!(
+                "{kind}={status}/{} {}",
+                field(entry, "reason"),
+                field(entry, "message")
+            )
+            .trim()
+            .to_owned()
+        })
+        .collect();
+    match (said.is_empty(), status.get("phase")) {
+        (false, _) => said.join("; "),
+        (true, Some(phase)) => format!("phase {phase}"),
+        (true, None) => status.to_string(),
+    }
+}
+
+fn line(text: &mut String, line: &str) {
+    text.push_str(line);
+    text.push('\n');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn an_object_speaks_by_its_conditions_before_anything_else() {
+        let data = json!({"status": {"phase": "Pending", "conditions": [
+            {"type": "Ready", "status": "False", "reason": "Waiting", "message": "for a volume"}]}});
+        assert_eq!(state_of(&data), "Ready=False/Waiting for a volume");
+        assert_eq!(
+            state_of(&json!({"status": {"phase": "Failed"}})),
+            "phase \"Failed\""
+        );
+        assert_eq!(state_of(&json!({})), "it has no status yet");
+    }
+}

@@ -1,0 +1,224 @@
+//! The machine that the cluster runs on: a process, mount and network namespace on this host. Whether it runs is asked
+//! of the kernel, never of a file, so a lab that was killed at any moment is seen as it is.
+
+pub(crate) mod cgroups;
+pub(crate) mod network;
+mod pki;
+pub(crate) mod processes;
+pub(crate) mod supervise;
+
+use std::fs::{self, File};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use rustix::process::{Pid, Signal, kill_process};
+
+use self::network::{NODE_IP, Published};
+use self::supervise::Spec;
+use crate::paths::Paths;
+use crate::process_table::{self, Running};
+use crate::unmet::Unmet;
+
+/// The word by which a node's first process is known; followed by the state folder.
+pub(crate) const SUPERVISE: &str = "supervise";
+/// First of the three ports on the loopback address: API server, OCI registry, demo application.
+const FIRST_PORT: u16 = 26443;
+const PORTS: [(&str, u16); 3] = [
+    ("API server", 6443),
+    ("OCI registry", 30500),
+    ("demo application", 30080),
+];
+/// How long the kernel may take to end a lab's processes.
+const STOP_DEADLINE: Duration = Duration::from_secs(10);
+const POLL: Duration = Duration::from_millis(20);
+
+/// A running node.
+#[derive(Clone, Debug)]
+pub(crate) struct Node {
+    /// Its first process, seen from the host.
+    pub(crate) pid: i32,
+}
+
+/// What a node needs to start.
+pub(crate) struct Start<'a> {
+    pub(crate) lab: &'a str,
+    /// Folder of the built Kubernetes binaries.
+    pub(crate) bin: &'a Path,
+    pub(crate) pause_image: &'a str,
+    pub(crate) port: Option<u16>,
+}
+
+impl Node {
+    /// The lab's node, if it runs.
+    pub(crate) fn find(paths: &Paths) -> Option<Self> {
+        let first_processes = supervisors(paths);
+        // `unshare`, the parent, has the same words in its command line; the node is the one that is no wrapper.
+        first_processes
+            .iter()
+            .find(|process| process.program() != "unshare")
+            .map(|process| Self { pid: process.pid })
+    }
+
+    /// Starts a node with empty state. Whatever a killed predecessor left is removed first.
+    pub(crate) fn start(paths: &Paths, start: &Start<'_>) -> Result<Self> {
+        stop(paths)?;
+        let port = free_ports(start.port)?;
+        fs::create_dir_all(paths.log())?;
+        fs::create_dir_all(paths.var_lib())?;
+        let cgroup = cgroups::name(start.lab);
+        cgroups::create(&cgroup)?;
+        pki::write(&paths.pki(), &paths.kubeconfig(), &format!("127.0.0.1:{port}"))?;
+        processes::write_configuration(paths, &cgroup, start.pause_image)?;
+        let spec = Spec {
+            processes: processes::all(start.bin, &paths.pki()),
+            published: published_from(port),
+        };
+        fs::write(
+            paths.state.join(supervise::SPEC),
+            serde_json::to_vec_pretty(&spec)?,
+        )?;
+        spawn(paths)
+    }
+
+    /// Everything that runs in the lab, containers included, as the host sees it.
+    pub(crate) fn processes(&self) -> Vec<Running> {
+        process_table::below(self.pid, &process_table::all())
+    }
+
+    /// containerd's socket, through the node's own mounts.
+    pub(crate) fn containerd(&self) -> PathBuf {
+        PathBuf::from(format!("/proc/{}/root/run/containerd/containerd.sock", self.pid))
+    }
+
+    pub(crate) fn is_running(&self) -> bool {
+        Path::new(&format!("/proc/{}/root/", self.pid)).exists()
+    }
+}
+
+/// Ends whatever runs of this lab and removes all it left, whoever started it and however far it came.
+pub(crate) fn stop(paths: &Paths) -> Result<()> {
+    let deadline = Instant::now() + STOP_DEADLINE;
+    loop {
+        let running = supervisors(paths);
+        if running.is_empty() {
+            break;
+        }
+        if Instant::now() > deadline {
+            let pids: Vec<i32> = running.iter().map(|process| process.pid).collect();
+            bail!(
+                "processes {pids:?} of the lab did not end within {} s of being killed",
+                STOP_DEADLINE.as_secs()
+            );
+        }
+        for pid in running.iter().filter_map(|process| Pid::from_raw(process.pid)) {
+            // It may have ended since we looked.
+            kill_process(pid, Signal::KILL).or_else(|error| match error {
+                rustix::io::Errno::SRCH => Ok(()),
+                other => Err(other),
+            })?;
+        }
+        thread::sleep(POLL);
+    }
+    let lab = paths
+        .state
+        .file_name()
+        .and_then(|name| name.to_str())
+        .context("the lab has no name")?;
+    cgroups::remove(&cgroups::name(lab), deadline)?;
+    match fs::remove_dir_all(&paths.state) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("failed to remove {}", paths.state.display()))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn supervisors(paths: &Paths) -> Vec<Running> {
+    let state = paths.state.display().to_string();
+    let is_ours = |process: &Running| {
+        process
+            .arguments
+            .ends_with(&[SUPERVISE.to_owned(), state.clone()])
+    };
+    process_table::all().into_iter().filter(is_ours).collect()
+}
+
+/// `unshare` makes the namespaces; `setsid` detaches them from this terminal.
+fn spawn(paths: &Paths) -> Result<Node> {
+    let log = File::options()
+        .create(true)
+        .append(true)
+        .open(paths.log_of("node"))?;
+    Command::new("setsid")
+        .args([
+            "unshare",
+            "--pid",
+            "--fork",
+            "--mount",
+            "--propagation",
+            "private",
+            "--",
+        ])
+        .arg(std::env::current_exe()?)
+        .arg(SUPERVISE)
+        .arg(&paths.state)
+        .current_dir("/")
+        .stdin(Stdio::null())
+        .stdout(log.try_clone()?)
+        .stderr(log)
+        .spawn()
+        .context("failed to run setsid and unshare (Debian package util-linux)")?;
+    let deadline = Instant::now() + STOP_DEADLINE;
+    while Instant::now() < deadline {
+        if let Some(node) = Node::find(paths) {
+            return Ok(node);
+        }
+        thread::sleep(POLL);
+    }
+    let said = fs::read_to_string(paths.log_of("node")).unwrap_or_default();
+    bail!("the node did not start: {}", said.trim());
+}
+
+/// Three ports in a row that are free on the loopback address; a port that the user chose must be.
+fn free_ports(chosen: Option<u16>) -> Result<u16> {
+    let candidates = match chosen {
+        Some(port) => vec![port],
+        None => (0..100).map(|slot| FIRST_PORT + slot * 10).collect(),
+    };
+    let mut busy = None;
+    for first in candidates {
+        let taken = (first..)
+            .zip(PORTS)
+            .find(|(port, _)| TcpListener::bind(("127.0.0.1", *port)).is_err());
+        match taken {
+            None => return Ok(first),
+            Some((port, (what, _))) => busy = Some((port, what)),
+        }
+    }
+    let (port, what) = busy.context("no port to try")?;
+    Err(Unmet::new(format!(
+        "port {port} on 127.0.0.1 (for the {what}) is in use; choose another with --port, it and the two above it must be free"
+    ))
+    .into())
+}
+
+fn published_from(first: u16) -> Vec<Published> {
+    let publish = |(host, (_, node)): (u16, (&str, u16))| Published {
+        on: format!("127.0.0.1:{host}"),
+        to: format!("{NODE_IP}:{node}"),
+    };
+    (first..).zip(PORTS).map(publish).collect()
+}
+
+/// The published address of one of the node's ports.
+pub(crate) fn published(paths: &Paths, node_port: u16) -> Result<String> {
+    let spec: Spec = serde_json::from_slice(&fs::read(paths.state.join(supervise::SPEC))?)?;
+    let to = format!("{NODE_IP}:{node_port}");
+    let port = spec.published.into_iter().find(|port| port.to == to);
+    port.map(|port| port.on)
+        .with_context(|| format!("port {node_port} of the node is not published"))
+}

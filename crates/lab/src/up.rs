@@ -1,0 +1,288 @@
+//! Starting a cluster: build what is missing, start the node, load images while the API server starts, install the
+//! add-ons side by side.
+
+use std::fs::{self, File, TryLockError};
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use futures::future::try_join_all;
+use tokio::time::{Instant, sleep};
+
+use crate::addons::Addon;
+use crate::cluster::Cluster;
+use crate::components::Component;
+use crate::content;
+use crate::image::{self, Image};
+use crate::machine;
+use crate::node::processes::API_SERVER;
+use crate::node::{Node, Start};
+use crate::paths::{self, Paths};
+use crate::progress::Progress;
+use crate::readiness::Expected;
+use crate::tail;
+
+/// Small images that the node itself and every scenario needs.
+pub(crate) const PAUSE: &str = "lab.local/pause:1";
+pub(crate) const BUSYBOX: &str = "lab.local/busybox:1";
+const API_DEADLINE: Duration = Duration::from_secs(90);
+const NODE_DEADLINE: Duration = Duration::from_secs(90);
+const POLL: Duration = Duration::from_millis(100);
+
+/// What the user asked for.
+pub(crate) struct Wanted<'a> {
+    pub(crate) lab: &'a str,
+    pub(crate) addons: &'a [Addon],
+    pub(crate) port: Option<u16>,
+    /// A cluster that exists already, instead of our own.
+    pub(crate) kubeconfig: Option<&'a Path>,
+}
+
+/// Brings the cluster to what is wanted; what runs already is left as it is.
+pub(crate) async fn up(paths: &Paths, wanted: &Wanted<'_>) -> Result<Cluster> {
+    let base = Component::load("base", paths)?;
+    build(paths, &base, wanted.addons)?;
+    if let Some(kubeconfig) = wanted.kubeconfig {
+        let cluster = Cluster::connect(paths, kubeconfig, None, &base.bin()).await?;
+        let progress = Progress::new(wanted.addons.len());
+        for addon in wanted.addons {
+            if !addon.is_installed(&cluster).await? {
+                addon.require_images(&cluster).await?;
+            }
+        }
+        install(&cluster, wanted.addons, &progress).await?;
+        return Ok(cluster);
+    }
+    let _lock = lock(paths)?;
+    let running = Node::find(paths);
+    // Starting and ready API server, node, small images, then images and readiness of each add-on.
+    let progress = Progress::new(if running.is_some() { 1 } else { 4 } + wanted.addons.len());
+    let node = match running {
+        Some(node) => node,
+        None => start(paths, &base, wanted, &progress)?,
+    };
+    let cluster = Cluster::connect(paths, &paths.kubeconfig(), Some(node), &base.bin()).await?;
+    let (api, images) = tokio::join!(
+        api_server(&cluster, &progress),
+        load_images(&cluster, wanted.addons, &progress)
+    );
+    api?;
+    images?;
+    node_ready(&cluster, &progress).await?;
+    install(&cluster, wanted.addons, &progress).await?;
+    Ok(cluster)
+}
+
+/// The running lab, for commands that do not start one.
+pub(crate) async fn running(paths: &Paths, kubeconfig: Option<&Path>, lab: &str) -> Result<Cluster> {
+    let tools = Component::load("base", paths)?.bin();
+    match (kubeconfig, Node::find(paths)) {
+        (Some(kubeconfig), _) => Cluster::connect(paths, kubeconfig, None, &tools).await,
+        (None, Some(node)) => Cluster::connect(paths, &paths.kubeconfig(), Some(node), &tools).await,
+        (None, None) => Err(machine::not_running(lab)),
+    }
+}
+
+/// One at a time starts or stops a lab. The kernel frees the lock of a process that was killed.
+pub(crate) fn lock(paths: &Paths) -> Result<File> {
+    fs::create_dir_all(paths.lock.parent().unwrap_or(&paths.lock))?;
+    let lock = File::create(&paths.lock)?;
+    if let Err(TryLockError::WouldBlock) = lock.try_lock() {
+        eprintln!("lab: another command is starting or stopping this lab; waiting for it");
+        lock.lock()?;
+    }
+    Ok(lock)
+}
+
+fn build(paths: &Paths, base: &Component, addons: &[Addon]) -> Result<()> {
+    let all = std::iter::once(base).chain(addons.iter().flat_map(|addon| &addon.components));
+    let mut missing: Vec<&Component> = Vec::new();
+    for component in all.filter(|component| !component.is_built()) {
+        if missing.iter().all(|other| other.name != component.name) {
+            missing.push(component);
+        }
+    }
+    if missing.is_empty() {
+        return Ok(());
+    }
+    machine::can_build(paths)?;
+    let minutes: u32 = missing.iter().map(|component| component.minutes()).sum();
+    eprintln!(
+        "lab: first run: {} components are built from source, about {minutes} minutes on 2 cores; later runs take them from {}",
+        missing.len(),
+        paths.cache.display()
+    );
+    let progress = Progress::new(missing.len());
+    for component in missing {
+        let step = progress.begin(format!("building {}", component.title()));
+        component.build(paths, &step)?;
+        step.done();
+    }
+    Ok(())
+}
+
+fn start(paths: &Paths, base: &Component, wanted: &Wanted<'_>, progress: &Progress) -> Result<Node> {
+    machine::can_run(paths)?;
+    let step = progress.begin("starting the node");
+    let bin = base.bin();
+    let start = Start {
+        lab: wanted.lab,
+        bin: &bin,
+        pause_image: PAUSE,
+        port: wanted.port,
+    };
+    let node = Node::start(paths, &start)?;
+    fs::create_dir_all(paths.bin())?;
+    for program in ["kubectl", "helm"] {
+        symlink(bin.join(program), paths.bin().join(program))?;
+    }
+    step.done();
+    Ok(node)
+}
+
+/// Waits until the API server answers; an end of the node is told at once.
+async fn api_server(cluster: &Cluster, progress: &Progress) -> Result<()> {
+    let step = progress.begin("API server ready");
+    let deadline = Instant::now() + API_DEADLINE;
+    let request = || http::Request::get("/readyz").body(Vec::new());
+    while cluster.client.request_text(request()?).await.is_err() {
+        let node_runs = cluster.node.as_ref().is_none_or(Node::is_running);
+        if !node_runs || Instant::now() > deadline {
+            let culprit = if node_runs { API_SERVER } else { "node" };
+            bail!(not_ready(&cluster.paths, culprit));
+        }
+        step.note("");
+        sleep(POLL).await;
+    }
+    step.done();
+    Ok(())
+}
+
+/// Names the part, shows the end of its log and where the whole log is.
+fn not_ready(paths: &Paths, process: &str) -> String {
+    let log = paths.log_of(process);
+    format!(
+        "{process} does not get ready; the end of its log ({}):\n{}",
+        log.display(),
+        tail::of(&log, 20)
+    )
+}
+
+async fn node_ready(cluster: &Cluster, progress: &Progress) -> Result<()> {
+    let step = progress.begin("node ready");
+    let expected = Expected {
+        api_version: "v1".to_owned(),
+        kind: "Node".to_owned(),
+        namespace: None,
+        name: "lab".to_owned(),
+        condition: Some("Ready".to_owned()),
+        path: None,
+        value: None,
+    };
+    expected
+        .wait(cluster, NODE_DEADLINE)
+        .await
+        .with_context(|| not_ready(&cluster.paths, "kubelet"))?;
+    step.done();
+    Ok(())
+}
+
+/// Loads the images that the node does not have yet. The pause image comes first: without it no pod starts.
+async fn load_images(cluster: &Cluster, addons: &[Addon], progress: &Progress) -> Result<()> {
+    let Some(node) = &cluster.node else { return Ok(()) };
+    let step = progress.begin("loading images");
+    let present = wait_for_containerd(cluster, node).await?;
+    let has = |reference: &String| present.contains(reference);
+    for image in [pause(&cluster.paths)?, busybox()] {
+        if !has(&image.reference) {
+            let tar = cluster
+                .paths
+                .cache
+                .join("images")
+                .join(format!("{}.tar", image_key(&image)?));
+            if !tar.exists() {
+                image.write(&tar)?;
+            }
+            image::import(node, &tar).await?;
+        }
+    }
+    for addon in addons
+        .iter()
+        .filter(|addon| !addon.image_references().iter().all(has))
+    {
+        step.note(&addon.name);
+        addon.load_images(node, &cluster.paths).await?;
+    }
+    step.done();
+    Ok(())
+}
+
+/// The references of the node's images, as soon as containerd answers.
+async fn wait_for_containerd(cluster: &Cluster, node: &Node) -> Result<Vec<String>> {
+    let deadline = Instant::now() + API_DEADLINE;
+    loop {
+        match image::list(node).await {
+            Ok(present) => return Ok(present),
+            Err(_) if node.is_running() && Instant::now() < deadline => sleep(POLL).await,
+            Err(error) => return Err(error.context(not_ready(&cluster.paths, "containerd"))),
+        }
+    }
+}
+
+fn pause(paths: &Paths) -> Result<Image> {
+    let source = paths::source("images/pause.c");
+    let program = paths.cache.join("images").join(format!(
+        "pause-{}",
+        content::name_of([fs::read(&source)?.as_slice()])
+    ));
+    if !program.exists() {
+        image::compile_pause(&source, &program)?;
+    }
+    Ok(Image {
+        reference: PAUSE.to_owned(),
+        files: [("/pause".to_owned(), program)].into(),
+        entrypoint: vec!["/pause".to_owned()],
+        user: "65535".to_owned(),
+        ..Image::default()
+    })
+}
+
+/// Debian's static busybox under the names of its programs that scenarios use.
+fn busybox() -> Image {
+    let names = [
+        "sh", "cat", "echo", "false", "httpd", "ls", "mkdir", "nslookup", "sleep", "test", "true", "wget",
+    ];
+    Image {
+        reference: BUSYBOX.to_owned(),
+        files: [("/bin/busybox".to_owned(), PathBuf::from("/bin/busybox"))].into(),
+        links: names
+            .iter()
+            .map(|name| (format!("/bin/{name}"), "busybox".to_owned()))
+            .collect(),
+        dirs: vec!["/tmp".to_owned()],
+        command: vec!["/bin/sh".to_owned()],
+        user: "65532:65532".to_owned(),
+        ..Image::default()
+    }
+}
+
+/// Names what is in the image, so that a changed program or definition makes another file.
+fn image_key(image: &Image) -> Result<String> {
+    let mut parts = vec![format!("{image:?}").into_bytes()];
+    for program in image.files.values() {
+        parts.push(fs::read(program).with_context(|| format!("failed to read {}", program.display()))?);
+    }
+    Ok(content::name_of(parts.iter().map(Vec::as_slice)))
+}
+
+async fn install(cluster: &Cluster, addons: &[Addon], progress: &Progress) -> Result<()> {
+    let installs = addons.iter().map(async |addon| {
+        let step = progress.begin(format!("{} ready", addon.title()));
+        addon.install(cluster).await?;
+        step.done();
+        anyhow::Ok(())
+    });
+    try_join_all(installs).await?;
+    Ok(())
+}
