@@ -155,6 +155,20 @@ impl Addon {
             .collect())
     }
 
+    /// The version of the program of that name, or of whatever the add-on is made of.
+    pub(crate) fn version_of(&self, workload: &str) -> String {
+        let versions = self
+            .components
+            .first()
+            .map(Component::versions)
+            .unwrap_or_default();
+        versions
+            .get(workload)
+            .or_else(|| versions.values().next())
+            .cloned()
+            .unwrap_or_default()
+    }
+
     /// References of its images.
     pub(crate) fn image_references(&self) -> Vec<String> {
         self.definition

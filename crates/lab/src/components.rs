@@ -16,7 +16,7 @@ use crate::progress::Step;
 use crate::unmet::Unmet;
 
 /// Changes when the way of building changes, so that old entries are not taken for new ones.
-const RECIPE: &str = "static, trimmed, no debug information; 1";
+const RECIPE: &str = "static, trimmed, no debug information; 2";
 
 /// `component.yaml`.
 #[derive(Debug, Deserialize)]
@@ -290,27 +290,14 @@ fn is_package(line: &str) -> bool {
     !line.is_empty() && !line.contains([' ', '\t', ':'])
 }
 
-/// From `go version -m`: the module among the dependencies whose path is the longest prefix of the program's package.
+/// From `go version -m`: the version of the module that the program's package is in.
 fn version_of_program(said: &str) -> Option<String> {
-    let words: Vec<Vec<&str>> = said
-        .lines()
-        .map(|line| line.split_whitespace().collect())
-        .collect();
-    let package = words.iter().find_map(|line| match line.as_slice() {
-        ["path", package] => Some(*package),
-        _ => None,
-    })?;
-    let module_of = |line: &Vec<&'_ str>| match line.as_slice() {
-        ["dep" | "=>", module, version, ..] if package.starts_with(module) => {
-            Some((module.len(), version.to_string()))
-        }
-        _ => None,
-    };
-    let (_, version) = words
-        .iter()
-        .filter_map(module_of)
-        .max_by_key(|(length, _)| *length)?;
-    Some(version.trim_start_matches('v').to_owned())
+    said.lines().find_map(
+        |line| match line.split_whitespace().collect::<Vec<_>>().as_slice() {
+            ["mod", _, version, ..] => Some(version.trim_start_matches('v').to_owned()),
+            _ => None,
+        },
+    )
 }
 
 fn remove_if_there(folder: &Path) -> std::io::Result<()> {
@@ -326,8 +313,8 @@ mod tests {
 
     #[test]
     fn the_version_of_a_program_is_that_of_its_own_module() {
-        let said = "bin/kubelet: go1.26\n\tpath\tk8s.io/kubernetes/cmd/kubelet\n\tmod\tlab/base\t(devel)\n\
-                    \tdep\tk8s.io/api\tv0.34.4\th1:x=\n\tdep\tk8s.io/kubernetes\tv1.34.4\th1:y=\n";
+        let said = "bin/kubelet: go1.26\n\tpath\tk8s.io/kubernetes/cmd/kubelet\n\
+                    \tmod\tk8s.io/kubernetes\tv1.34.4\th1:y=\n\tdep\tk8s.io/api\tv0.34.4\th1:x=\n";
         assert_eq!(version_of_program(said).as_deref(), Some("1.34.4"));
     }
 

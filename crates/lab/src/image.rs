@@ -83,7 +83,7 @@ impl Image {
     }
 
     fn write_layout(&self, to: &Path, layer: &Path, layer_blob: &Blob) -> Result<()> {
-        let config = serde_json::to_vec(&self.configuration(&layer_blob.digest))?;
+        let config = serde_json::to_vec(&self.configuration(layer_blob))?;
         let config_blob = Blob::of(&config);
         let manifest = serde_json::to_vec(&json!({
             "schemaVersion": 2,
@@ -92,10 +92,13 @@ impl Image {
             "layers": [layer_blob.descriptor("application/vnd.oci.image.layer.v1.tar")],
         }))?;
         let manifest_blob = Blob::of(&manifest);
-        let mut entry = manifest_blob.descriptor("application/vnd.oci.image.manifest.v1+json");
-        entry["platform"] = platform();
-        entry["annotations"] = json!({"io.containerd.image.name": self.reference});
-        let index = serde_json::to_vec(&json!({"schemaVersion": 2, "manifests": [entry]}))?;
+        let index = serde_json::to_vec(&json!({"schemaVersion": 2, "manifests": [{
+            "mediaType": "application/vnd.oci.image.manifest.v1+json",
+            "digest": manifest_blob.name(),
+            "size": manifest_blob.size,
+            "platform": {"architecture": ARCHITECTURE, "os": "linux"},
+            "annotations": {"io.containerd.image.name": self.reference},
+        }]}))?;
 
         let mut tar = tar::Builder::new(File::create(to)?);
         append_bytes(&mut tar, "oci-layout", br#"{"imageLayoutVersion":"1.0.0"}"#)?;
@@ -107,29 +110,28 @@ impl Image {
         Ok(())
     }
 
-    fn configuration(&self, layer: &str) -> Value {
-        let mut configuration = platform();
-        configuration["created"] = json!("1970-01-01T00:00:00Z");
-        configuration["config"] = json!({
-            "User": self.user,
-            "Env": ["PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"],
-            "Entrypoint": self.entrypoint,
-            "Cmd": self.command,
-        });
-        configuration["rootfs"] = json!({"type": "layers", "diff_ids": [format!("sha256:{layer}")]});
-        configuration["history"] = json!([{"created": "1970-01-01T00:00:00Z", "created_by": "cargo lab"}]);
-        configuration
+    fn configuration(&self, layer: &Blob) -> Value {
+        json!({
+            "architecture": ARCHITECTURE,
+            "os": "linux",
+            "created": "1970-01-01T00:00:00Z",
+            "config": {
+                "User": self.user,
+                "Env": ["PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"],
+                "Entrypoint": self.entrypoint,
+                "Cmd": self.command,
+            },
+            "rootfs": {"type": "layers", "diff_ids": [layer.name()]},
+            "history": [{"created": "1970-01-01T00:00:00Z", "created_by": "cargo lab"}],
+        })
     }
 }
 
-fn platform() -> Value {
-    let architecture = if cfg!(target_arch = "aarch64") {
-        "arm64"
-    } else {
-        "amd64"
-    };
-    json!({"architecture": architecture, "os": "linux"})
-}
+const ARCHITECTURE: &str = if cfg!(target_arch = "aarch64") {
+    "arm64"
+} else {
+    "amd64"
+};
 
 /// Content that is named by its hash.
 struct Blob {
@@ -146,7 +148,11 @@ impl Blob {
     }
 
     fn descriptor(&self, media_type: &str) -> Value {
-        json!({"mediaType": media_type, "digest": format!("sha256:{}", self.digest), "size": self.size})
+        json!({"mediaType": media_type, "digest": self.name(), "size": self.size})
+    }
+
+    fn name(&self) -> String {
+        format!("sha256:{}", self.digest)
     }
 
     fn path(&self) -> String {
