@@ -1,6 +1,7 @@
 //! What is proven on a real cluster. A scenario is a sentence that holds: its name says what, its function shows it, in a
 //! namespace of its own. It waits for what it names with a deadline and never sleeps.
 
+mod lab_recovery;
 mod service_dns;
 
 use std::pin::Pin;
@@ -38,7 +39,7 @@ pub(crate) struct Scenario {
 }
 
 /// All scenarios, in the order in which they are told.
-pub(crate) const ALL: &[Scenario] = &[service_dns::SCENARIO];
+pub(crate) const ALL: &[Scenario] = &[service_dns::SCENARIO, lab_recovery::SCENARIO];
 
 /// How a scenario ended.
 pub(crate) struct Outcome {
