@@ -153,16 +153,21 @@ impl Addon {
         format!("lab.local/{image}:{}", self.key)
     }
 
-    /// Loads its images into the node; each is written once per content.
+    /// Loads its images into the node.
     pub(crate) async fn load_images(&self, node: &Node, paths: &Paths) -> Result<()> {
         for definition in &self.definition.images {
-            let tar = paths.cache.join("images").join(format!("{}-{}.tar", definition.name, self.key));
-            if !tar.exists() {
-                self.image(definition)?.write(&tar)?;
-            }
-            image::import(node, &tar).await?;
+            image::import(node, &self.tar(definition, paths)?).await?;
         }
         Ok(())
+    }
+
+    /// The image's tar file, written once per content.
+    fn tar(&self, definition: &ImageDefinition, paths: &Paths) -> Result<PathBuf> {
+        let tar = paths.cache.join("images").join(format!("{}-{}.tar", definition.name, self.key));
+        if !tar.exists() {
+            self.image(definition)?.write(&tar)?;
+        }
+        Ok(tar)
     }
 
     fn image(&self, definition: &ImageDefinition) -> Result<Image> {
@@ -292,16 +297,19 @@ impl Addon {
             .filter_map(|image| image.names)
             .flatten()
             .collect();
-        match self.image_references().iter().find(|reference| !images.contains(reference)) {
-            None => Ok(()),
-            Some(missing) => Err(Unmet::new(format!(
-                "no node of the cluster has image {missing}, which {} needs, and images can only be loaded into the lab's own \
-                 cluster; load the tar files of {} there first",
-                self.name,
-                cluster.paths.cache.join("images").display()
-            ))
-            .into()),
+        for definition in &self.definition.images {
+            let reference = self.reference(&definition.name);
+            if !images.contains(&reference) {
+                return Err(Unmet::new(format!(
+                    "no node of the cluster has image {reference}, which {} needs, and only the lab's own node can be loaded; \
+                     on each node run: ctr --namespace k8s.io images import {}",
+                    self.name,
+                    self.tar(definition, &cluster.paths)?.display()
+                ))
+                .into());
+            }
         }
+        Ok(())
     }
 }
 

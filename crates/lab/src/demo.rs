@@ -28,12 +28,12 @@ async fn show(cluster: &Cluster) -> Result<()> {
     say(cluster, "get ocirepository,helmrelease --namespace demo").await?;
     say(cluster, "get pods,services --namespace demo").await?;
     // Through the API server, so that it works on every cluster.
-    let path = "/api/v1/namespaces/demo/services/podinfo:http/proxy/";
+    let path = "/api/v1/namespaces/demo/services/podinfo:http/proxy/api/info";
     let answer = cluster.client.request_text(http::Request::get(path).body(Vec::new())?).await?;
     let answer: Value = serde_json::from_str(&answer).context("podinfo answers something else than JSON")?;
     ensure!(answer.get("hostname").is_some(), "podinfo does not say where it runs: {answer}");
     let address = match &cluster.node {
-        Some(_) => format!("http://{}/", node::published(&cluster.paths, DEMO_PORT)?),
+        Some(_) => format!("http://{}/api/info", node::published(&cluster.paths, DEMO_PORT)?),
         None => path.to_owned(),
     };
     println!("$ curl {address}\n{answer:#}\n");
