@@ -1,0 +1,117 @@
+//! Who asked the API server for what, from its audit log: which verbs an account uses, and what it writes at rest.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use jiff::Timestamp;
+use serde::Deserialize;
+
+/// One finished request.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Request {
+    pub(crate) verb: String,
+    user: User,
+    #[serde(default)]
+    object_ref: Option<ObjectRef>,
+    #[serde(default)]
+    response_status: Option<ResponseStatus>,
+    request_received_timestamp: Timestamp,
+    stage: String,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct User {
+    username: String,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct ObjectRef {
+    resource: String,
+    subresource: String,
+    api_group: String,
+    namespace: String,
+    name: String,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct ResponseStatus {
+    #[serde(default)]
+    code: u16,
+}
+
+impl Request {
+    /// A request that may change something; leases apart, which say only that somebody is alive.
+    pub(crate) fn is_write(&self) -> bool {
+        let reads = ["get", "list", "watch"];
+        !reads.contains(&self.verb.as_str()) && self.object_ref.as_ref().is_none_or(|object| object.resource != "leases")
+    }
+
+    /// `verb group/resource/subresource`, as a role would have to grant it.
+    pub(crate) fn permission(&self) -> String {
+        let object = self.object_ref.clone().unwrap_or_default();
+        let group = if object.api_group.is_empty() { String::new() } else { format!("{}/", object.api_group) };
+        let subresource = if object.subresource.is_empty() { String::new() } else { format!("/{}", object.subresource) };
+        format!("{} {group}{}{subresource}", self.verb, object.resource)
+    }
+
+    /// For a person: what was asked, of which object, and the answer.
+    pub(crate) fn describe(&self) -> String {
+        let object = self.object_ref.clone().unwrap_or_default();
+        let code = self.response_status.as_ref().map_or(0, |status| status.code);
+        format!("{} {}/{} -> {code}", self.permission(), object.namespace, object.name)
+    }
+}
+
+/// The finished requests of one user since a moment, oldest first.
+pub(crate) fn requests(log: &Path, user: &str, since: Timestamp) -> Result<Vec<Request>> {
+    let file = File::open(log).with_context(|| format!("failed to open the audit log {}", log.display()))?;
+    let mut requests = Vec::new();
+    for line in BufReader::new(file).lines() {
+        // The last line may be half written.
+        let Ok(request) = serde_json::from_str::<Request>(&line?) else { continue };
+        // A watch is told when it starts and again when it ends.
+        let is_finished = request.stage == "ResponseComplete" || request.stage == "ResponseStarted";
+        if is_finished && request.user.username == user && request.request_received_timestamp >= since {
+            requests.push(request);
+        }
+    }
+    Ok(requests)
+}
+
+/// What a role must grant for these requests.
+pub(crate) fn permissions(requests: &[Request]) -> BTreeSet<String> {
+    requests.iter().map(Request::permission).collect()
+}
+
+/// The user name of a service account.
+pub(crate) fn service_account(namespace: &str, name: &str) -> String {
+    format!("system:serviceaccount:{namespace}:{name}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(verb: &str, object: &str) -> Request {
+        let line = format!(
+            r#"{{"stage":"ResponseComplete","verb":"{verb}","user":{{"username":"u"}},"objectRef":{object},
+                "requestReceivedTimestamp":"2026-01-01T00:00:00.000001Z","responseStatus":{{"code":200}}}}"#
+        );
+        serde_json::from_str(&line).expect("a request")
+    }
+
+    #[test]
+    fn a_lease_is_no_write_and_a_patch_of_a_status_is() {
+        let lease = request("update", r#"{"resource":"leases","apiGroup":"coordination.k8s.io"}"#);
+        let status = request("patch", r#"{"resource":"pods","subresource":"status","namespace":"a","name":"b"}"#);
+        assert_eq!([lease.is_write(), status.is_write(), request("watch", "{}").is_write()], [false, true, false]);
+        assert_eq!(status.permission(), "patch pods/status");
+        assert_eq!(status.describe(), "patch pods/status a/b -> 200");
+        assert_eq!(lease.permission(), "update coordination.k8s.io/leases");
+    }
+}

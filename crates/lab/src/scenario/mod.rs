@@ -1,0 +1,194 @@
+//! What is proven on a real cluster. A scenario is a sentence that holds: its name says what, its function shows it, in a
+//! namespace of its own. It waits for what it names with a deadline and never sleeps.
+
+mod apiserver_restart;
+mod argo_workflow;
+mod audit_log;
+mod certificate;
+mod chart_release;
+mod failing_job;
+mod service_dns;
+mod velero_restore;
+
+use std::pin::Pin;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use futures::StreamExt;
+use k8s_openapi::api::core::v1::{Namespace, Pod};
+use kube::ResourceExt;
+use kube::api::{Api, DeleteParams, DynamicObject, LogParams};
+use serde_json::Value;
+
+use crate::cluster::{self, Cluster, NotInTime, wait_until};
+use crate::diagnosis;
+use crate::progress::seconds;
+
+/// How long a scenario's single steps may take on a machine that is busy with other things.
+pub(crate) const DEADLINE: Duration = Duration::from_secs(120);
+/// More at once would only slow each other down on two cores.
+const AT_ONCE: usize = 3;
+
+type Running<'a> = Pin<Box<dyn Future<Output = Result<()>> + Send + 'a>>;
+
+/// Something that must hold on a real cluster.
+pub(crate) struct Scenario {
+    /// A sentence in snake case; `cargo lab test NAME` matches a part of it.
+    pub(crate) name: &'static str,
+    /// Add-ons it needs beyond the default set.
+    pub(crate) needs: &'static [&'static str],
+    /// Whether it reaches below the API server, so that only the lab's own cluster will do.
+    pub(crate) needs_node: bool,
+    /// Whether it disturbs others, so that it runs last and alone.
+    pub(crate) alone: bool,
+    run: for<'a> fn(&'a Ground) -> Running<'a>,
+}
+
+/// All scenarios, in the order in which they are told.
+pub(crate) const ALL: &[Scenario] = &[
+    service_dns::SCENARIO,
+    chart_release::FROM_OCI,
+    chart_release::FROM_HTTP,
+    velero_restore::SCENARIO,
+    argo_workflow::SUCCEEDS,
+    argo_workflow::FAILS,
+    certificate::SCENARIO,
+    failing_job::SCENARIO,
+    audit_log::SCENARIO,
+    apiserver_restart::SCENARIO,
+];
+
+/// How a scenario ended.
+pub(crate) struct Outcome {
+    pub(crate) name: &'static str,
+    /// What to show a person when it failed.
+    pub(crate) failure: Option<String>,
+}
+
+/// Runs scenarios, several at once where they do not disturb each other, and says how each ended as it ends.
+pub(crate) async fn run_all(cluster: &Cluster, chosen: &[&'static Scenario]) -> Vec<Outcome> {
+    let (alone, together): (Vec<_>, Vec<_>) = chosen.iter().copied().partition(|scenario| scenario.alone);
+    let at_once = |scenarios: Vec<&'static Scenario>, limit: usize| {
+        futures::stream::iter(scenarios).map(|scenario| run(cluster, scenario)).buffer_unordered(limit).collect::<Vec<_>>()
+    };
+    let mut outcomes = at_once(together, AT_ONCE).await;
+    outcomes.extend(at_once(alone, 1).await);
+    outcomes
+}
+
+async fn run(cluster: &Cluster, scenario: &'static Scenario) -> Outcome {
+    let started = Instant::now();
+    let ended = match Ground::prepare(cluster, scenario).await {
+        Ok(ground) => {
+            let result = (scenario.run)(&ground).await;
+            let failure = match &result {
+                Ok(()) => None,
+                Err(error) => Some(format!("{error:#}\n{}", diagnosis::namespace(cluster, &ground.namespace).await)),
+            };
+            ground.remove().await;
+            failure
+        }
+        Err(error) => Some(format!("{error:#}")),
+    };
+    let (mark, elapsed) = (if ended.is_none() { "ok  " } else { "FAIL" }, seconds(started.elapsed()));
+    println!("{mark} {:<70} {elapsed:>8}", scenario.name);
+    if let Some(failure) = &ended {
+        println!("{failure}");
+    }
+    Outcome { name: scenario.name, failure: ended }
+}
+
+/// Where a scenario runs: the cluster, and a namespace of its own.
+pub(crate) struct Ground {
+    pub(crate) cluster: Cluster,
+    pub(crate) namespace: String,
+}
+
+impl Ground {
+    /// A fresh namespace; what an earlier run that was killed left of it is removed first.
+    async fn prepare(cluster: &Cluster, scenario: &Scenario) -> Result<Self> {
+        // Short enough for labels, and the same every time, so that leftovers are found again.
+        let namespace: String = scenario.name.replace('_', "-").chars().take(50).collect();
+        let namespace = namespace.trim_end_matches('-').to_owned();
+        let ground = Self { cluster: cluster.clone(), namespace };
+        ground.namespaces().delete(&ground.namespace, &DeleteParams::background()).await.ok();
+        ground.namespace_gone().await?;
+        ground.apply("{apiVersion: v1, kind: Namespace, metadata: {name: NAMESPACE}}").await?;
+        Ok(ground)
+    }
+
+    /// Applies manifests in which NAMESPACE stands for the scenario's own.
+    pub(crate) async fn apply(&self, manifests: &str) -> Result<()> {
+        self.cluster.apply_yaml(&manifests.replace("NAMESPACE", &self.namespace)).await
+    }
+
+    /// Objects of a kind in the scenario's namespace.
+    pub(crate) fn objects(&self, api_version: &str, kind: &str) -> Api<DynamicObject> {
+        self.cluster.dynamic(api_version, kind, Some(&self.namespace))
+    }
+
+    /// Waits until an object of the scenario is as wanted; otherwise says what was seen last.
+    pub(crate) async fn until(&self, api_version: &str, kind: &str, name: &str, wanted: impl Fn(&Value) -> bool) -> Result<DynamicObject> {
+        seen(&self.objects(api_version, kind), kind, name, wanted).await
+    }
+
+    /// Deletes an object and waits until it is gone.
+    pub(crate) async fn delete(&self, api_version: &str, kind: &str, name: &str) -> Result<()> {
+        let api = self.objects(api_version, kind);
+        api.delete(name, &DeleteParams::background()).await.with_context(|| format!("failed to delete {kind} {name}"))?;
+        gone(&api, kind, name).await
+    }
+
+    /// Waits until a pod has ended well, and returns what it said.
+    pub(crate) async fn output_of(&self, pod: &str) -> Result<String> {
+        let ended = |data: &Value| matches!(data.pointer("/status/phase").and_then(Value::as_str), Some("Succeeded" | "Failed"));
+        let object = self.until("v1", "Pod", pod, ended).await?;
+        let pods: Api<Pod> = Api::namespaced(self.cluster.client.clone(), &self.namespace);
+        let said = pods.logs(pod, &LogParams::default()).await?;
+        if object.data.pointer("/status/phase").and_then(Value::as_str) == Some("Failed") {
+            bail!("pod {pod} failed; it said: {said}");
+        }
+        Ok(said)
+    }
+
+    fn namespaces(&self) -> Api<Namespace> {
+        Api::all(self.cluster.client.clone())
+    }
+
+    pub(crate) async fn namespace_gone(&self) -> Result<()> {
+        gone(&self.namespaces(), "Namespace", &self.namespace).await
+    }
+
+    /// Not waited for: the next scenario does not need it.
+    async fn remove(&self) {
+        if let Err(error) = self.namespaces().delete(&self.namespace, &DeleteParams::background()).await {
+            eprintln!("lab: failed to delete namespace {}: {error}", self.namespace);
+        }
+    }
+}
+
+/// Waits until an object is as wanted; otherwise says what was seen last.
+pub(crate) async fn seen(api: &Api<DynamicObject>, kind: &str, name: &str, wanted: impl Fn(&Value) -> bool) -> Result<DynamicObject> {
+    let deadline = tokio::time::Instant::now() + DEADLINE;
+    let is_wanted = |object: Option<&DynamicObject>| object.is_some_and(|object| wanted(&object.data));
+    match wait_until(api, name, deadline, is_wanted).await {
+        Ok(Some(object)) => Ok(object),
+        Ok(None) => bail!("{kind} {name} does not exist"),
+        Err(NotInTime { last }) => {
+            let state = last.map_or_else(|| "it does not exist".to_owned(), |object| diagnosis::state_of(&object.data));
+            bail!("{kind} {name} is not as expected after {} s: {state}", DEADLINE.as_secs())
+        }
+    }
+}
+
+/// Waits until an object is gone.
+pub(crate) async fn gone<K>(api: &Api<K>, kind: &str, name: &str) -> Result<()>
+where
+    K: Clone + std::fmt::Debug + Send + serde::de::DeserializeOwned + kube::Resource + 'static,
+{
+    let deadline = tokio::time::Instant::now() + DEADLINE;
+    let waited = wait_until(api, name, deadline, |object| object.is_none()).await;
+    let Err(NotInTime { last }) = waited else { return Ok(()) };
+    let finalizers = last.map(|object| object.finalizers().to_vec()).unwrap_or_default();
+    bail!("{kind} {name} is still there after {} s, finalizers {finalizers:?}", DEADLINE.as_secs())
+}
