@@ -19,8 +19,10 @@ use k8s_openapi::api::core::v1::{Namespace, Pod};
 use kube::ResourceExt;
 use kube::api::{Api, DeleteParams, DynamicObject, LogParams};
 use serde_json::Value;
+use tokio::process::Command;
+use tokio::time::timeout;
 
-use crate::cluster::{self, Cluster, NotInTime, wait_until};
+use crate::cluster::{Cluster, NotInTime, wait_until};
 use crate::diagnosis;
 use crate::progress::seconds;
 
@@ -179,6 +181,21 @@ pub(crate) async fn seen(api: &Api<DynamicObject>, kind: &str, name: &str, wante
             bail!("{kind} {name} is not as expected after {} s: {state}", DEADLINE.as_secs())
         }
     }
+}
+
+/// A text in an object; empty where there is none.
+fn text_at<'a>(data: &'a Value, pointer: &str) -> &'a str {
+    data.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// Runs one of the lab's programs to its end and returns what it said.
+async fn said_by(command: &mut Command) -> Result<String> {
+    let ended = timeout(DEADLINE, command.output()).await;
+    let output = ended.with_context(|| format!("{command:?} did not end within {} s", DEADLINE.as_secs()))??;
+    if !output.status.success() {
+        bail!("{command:?} failed: {}", String::from_utf8_lossy(&output.stderr).trim());
+    }
+    Ok(String::from_utf8(output.stdout)?)
 }
 
 /// Waits until an object is gone.
