@@ -146,6 +146,15 @@ impl Addon {
         &self.definition.namespace
     }
 
+    /// Its Deployments and DaemonSets: where there are logs to read.
+    pub(crate) fn workloads(&self, paths: &Paths, tools: &Path) -> Result<Vec<Expected>> {
+        Ok(self
+            .manifests(paths, tools)?
+            .iter()
+            .filter_map(Expected::workload)
+            .collect())
+    }
+
     /// References of its images.
     pub(crate) fn image_references(&self) -> Vec<String> {
         self.definition
@@ -183,7 +192,7 @@ impl Addon {
                 .map(|(to, from)| Ok((to.clone(), self.built(from, Component::bin)?)))
                 .collect::<Result<_>>()?,
             folders: folders
-                .map(|(to, from)| Ok((to.clone(), self.built(from, Component::assets)?)))
+                .map(|(to, from)| Ok((to.clone(), self.asset(from)?)))
                 .collect::<Result<_>>()?,
             dirs: definition.dirs.clone(),
             links: BTreeMap::new(),
@@ -191,6 +200,11 @@ impl Addon {
             command: Vec::new(),
             user: definition.user.clone(),
         })
+    }
+
+    /// An asset of one of its components, `component/path`.
+    pub(crate) fn asset(&self, reference: &str) -> Result<PathBuf> {
+        self.built(reference, Component::assets)
     }
 
     /// `component/path` as a path on this machine.
@@ -274,8 +288,11 @@ impl Addon {
                 .with_context(|| format!("failed to install {}", self.name))?;
             self.mark_installed(cluster).await?;
         }
-        let workloads = objects.iter().filter_map(Expected::workload);
-        let expected: Vec<Expected> = workloads.chain(self.definition.ready.iter().cloned()).collect();
+        let workloads = self.workloads(&cluster.paths, &cluster.tools)?;
+        let expected: Vec<Expected> = workloads
+            .into_iter()
+            .chain(self.definition.ready.iter().cloned())
+            .collect();
         let waits = expected
             .iter()
             .map(|expected| expected.wait(cluster, READY_DEADLINE));

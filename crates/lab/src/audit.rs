@@ -48,14 +48,33 @@ impl Request {
     /// A request that may change something; leases apart, which say only that somebody is alive.
     pub(crate) fn is_write(&self) -> bool {
         let reads = ["get", "list", "watch"];
-        !reads.contains(&self.verb.as_str()) && self.object_ref.as_ref().is_none_or(|object| object.resource != "leases")
+        !reads.contains(&self.verb.as_str())
+            && self
+                .object_ref
+                .as_ref()
+                .is_none_or(|object| object.resource != "leases")
+    }
+
+    /// Whether it is about something in this namespace.
+    pub(crate) fn is_in(&self, namespace: &str) -> bool {
+        self.object_ref
+            .as_ref()
+            .is_some_and(|object| object.namespace == namespace)
     }
 
     /// `verb group/resource/subresource`, as a role would have to grant it.
     pub(crate) fn permission(&self) -> String {
         let object = self.object_ref.clone().unwrap_or_default();
-        let group = if object.api_group.is_empty() { String::new() } else { format!("{}/", object.api_group) };
-        let subresource = if object.subresource.is_empty() { String::new() } else { format!("/{}", object.subresource) };
+        let group = if object.api_group.is_empty() {
+            String::new()
+        } else {
+            format!("{}/", object.api_group)
+        };
+        let subresource = if object.subresource.is_empty() {
+            String::new()
+        } else {
+            format!("/{}", object.subresource)
+        };
         format!("{} {group}{}{subresource}", self.verb, object.resource)
     }
 
@@ -63,7 +82,12 @@ impl Request {
     pub(crate) fn describe(&self) -> String {
         let object = self.object_ref.clone().unwrap_or_default();
         let code = self.response_status.as_ref().map_or(0, |status| status.code);
-        format!("{} {}/{} -> {code}", self.permission(), object.namespace, object.name)
+        format!(
+            "{} {}/{} -> {code}",
+            self.permission(),
+            object.namespace,
+            object.name
+        )
     }
 }
 
@@ -73,7 +97,9 @@ pub(crate) fn requests(log: &Path, user: &str, since: Timestamp) -> Result<Vec<R
     let mut requests = Vec::new();
     for line in BufReader::new(file).lines() {
         // The last line may be half written.
-        let Ok(request) = serde_json::from_str::<Request>(&line?) else { continue };
+        let Ok(request) = serde_json::from_str::<Request>(&line?) else {
+            continue;
+        };
         // A watch is told when it starts and again when it ends.
         let is_finished = request.stage == "ResponseComplete" || request.stage == "ResponseStarted";
         if is_finished && request.user.username == user && request.request_received_timestamp >= since {
@@ -107,9 +133,22 @@ mod tests {
 
     #[test]
     fn a_lease_is_no_write_and_a_patch_of_a_status_is() {
-        let lease = request("update", r#"{"resource":"leases","apiGroup":"coordination.k8s.io"}"#);
-        let status = request("patch", r#"{"resource":"pods","subresource":"status","namespace":"a","name":"b"}"#);
-        assert_eq!([lease.is_write(), status.is_write(), request("watch", "{}").is_write()], [false, true, false]);
+        let lease = request(
+            "update",
+            r#"{"resource":"leases","apiGroup":"coordination.k8s.io"}"#,
+        );
+        let status = request(
+            "patch",
+            r#"{"resource":"pods","subresource":"status","namespace":"a","name":"b"}"#,
+        );
+        assert_eq!(
+            [
+                lease.is_write(),
+                status.is_write(),
+                request("watch", "{}").is_write()
+            ],
+            [false, true, false]
+        );
         assert_eq!(status.permission(), "patch pods/status");
         assert_eq!(status.describe(), "patch pods/status a/b -> 200");
         assert_eq!(lease.permission(), "update coordination.k8s.io/leases");

@@ -84,15 +84,6 @@ impl Component {
         })
     }
 
-    /// All components in the repository, in the order of their names.
-    pub(crate) fn all(paths: &Paths) -> Result<Vec<Self>> {
-        let mut names: Vec<String> = fs::read_dir(paths::source("components"))?
-            .map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()))
-            .collect::<Result<_>>()?;
-        names.sort();
-        names.iter().map(|name| Self::load(name, paths)).collect()
-    }
-
     pub(crate) fn is_built(&self) -> bool {
         self.built.is_dir()
     }
@@ -158,7 +149,7 @@ struct Build<'a> {
 impl Build<'_> {
     fn run(&self, step: &Step<'_>) -> Result<()> {
         step.note("downloading modules");
-        self.output(self.go(&["mod", "download"]))?;
+        Self::output(self.go(&["mod", "download"]))?;
         if self.has_programs()? {
             self.programs(step)?;
         }
@@ -173,7 +164,7 @@ impl Build<'_> {
     fn programs(&self, step: &Step<'_>) -> Result<()> {
         let recipe = &self.component.recipe;
         if !recipe.vendor_copy.is_empty() {
-            self.output(self.go(&["mod", "vendor"]))?;
+            Self::output(self.go(&["mod", "vendor"]))?;
             for copy in &recipe.vendor_copy {
                 let vendor = self.work.join("vendor");
                 content::copy(&vendor.join(&copy.from), &vendor.join(&copy.to))?;
@@ -193,7 +184,7 @@ impl Build<'_> {
 
     /// `-v` names each package as it is compiled: that is our progress.
     fn compile(&self, step: &Step<'_>) -> Result<()> {
-        let total = self.output(self.go(&["list", "-deps", "tool"]))?.lines().count();
+        let total = Self::output(self.go(&["list", "-deps", "tool"]))?.lines().count();
         let ldflags = format!("-s -w {}", self.component.recipe.ldflags.join(" "));
         let mut build = self.go(&[
             "build",
@@ -212,7 +203,7 @@ impl Build<'_> {
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()
-            .map_err(no_go)?;
+            .map_err(|error| no_go(&error))?;
         let said = child.stderr.take().context("go says nothing")?;
         let (mut compiled, mut last) = (0, Vec::new());
         for line in BufReader::new(said).lines() {
@@ -230,7 +221,7 @@ impl Build<'_> {
 
     fn assets(&self) -> Result<()> {
         for asset in &self.component.recipe.assets {
-            let listed = self.output(self.go(&["mod", "download", "-json", &asset.module]))?;
+            let listed = Self::output(self.go(&["mod", "download", "-json", &asset.module]))?;
             let module: serde_json::Value = serde_json::from_str(&listed)?;
             let folder = module.get("Dir").and_then(|dir| dir.as_str());
             let folder = folder.with_context(|| format!("module {} has no folder", asset.module))?;
@@ -250,7 +241,7 @@ impl Build<'_> {
             let program = program?;
             let mut command = self.go(&["version", "-m"]);
             command.arg(program.path());
-            let version = version_of_program(&self.output(command)?).unwrap_or_else(|| "unknown".to_owned());
+            let version = version_of_program(&Self::output(command)?).unwrap_or_else(|| "unknown".to_owned());
             versions.insert(program.file_name().to_string_lossy().into_owned(), version);
         }
         Ok(versions)
@@ -275,8 +266,8 @@ impl Build<'_> {
         command
     }
 
-    fn output(&self, mut command: Command) -> Result<String> {
-        let output = command.output().map_err(no_go)?;
+    fn output(mut command: Command) -> Result<String> {
+        let output = command.output().map_err(|error| no_go(&error))?;
         if !output.status.success() {
             bail!(
                 "{command:?} failed:\n{}",
@@ -287,7 +278,7 @@ impl Build<'_> {
     }
 }
 
-fn no_go(error: std::io::Error) -> anyhow::Error {
+fn no_go(error: &std::io::Error) -> anyhow::Error {
     Unmet::new(format!(
         "failed to run go: {error}; install Go 1.25.7 or newer and put it on the PATH"
     ))
@@ -355,10 +346,9 @@ mod tests {
     #[test]
     fn every_component_in_the_repository_can_be_read() {
         let paths = Paths::of("test").expect("a home folder");
-        let components = Component::all(&paths).expect("readable components");
-        assert!(
-            components.iter().any(|component| component.name == "base"),
-            "{components:?}"
-        );
+        for folder in fs::read_dir(paths::source("components")).expect("components") {
+            let name = folder.expect("a folder").file_name().display().to_string();
+            Component::load(&name, &paths).expect("a readable component");
+        }
     }
 }

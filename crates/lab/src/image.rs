@@ -7,12 +7,13 @@ use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::content;
 use crate::node::Node;
+use crate::unmet::Unmet;
 
 /// What goes into an image.
 #[derive(Clone, Debug, Default)]
@@ -251,6 +252,30 @@ async fn ctr(node: &Node, arguments: &[&str]) -> Result<String> {
     Ok(String::from_utf8(output.stdout)?)
 }
 
+/// A full reference from what the user calls the image.
+pub(crate) fn reference(name: &str) -> Result<String> {
+    let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "._-/:".contains(c);
+    if name.is_empty() || !name.chars().all(is_plain) {
+        let text = format!(
+            "'{name}' is no name for an image; use lower-case letters, digits and . _ - and give it with --image"
+        );
+        return Err(Unmet::new(text).into());
+    }
+    let tagged = if name.rsplit('/').next().unwrap_or(name).contains(':') {
+        name.to_owned()
+    } else {
+        format!("{name}:1")
+    };
+    let has_registry = tagged
+        .split_once('/')
+        .is_some_and(|(first, _)| first.contains(['.', ':']));
+    Ok(if has_registry {
+        tagged
+    } else {
+        format!("lab.local/{tagged}")
+    })
+}
+
 /// The image that `image load` makes of what the user names: a folder is the root file system, a file the program.
 pub(crate) fn from_path(path: &Path, reference: &str, entrypoint: Vec<String>, user: &str) -> Result<Image> {
     let mut image = Image {
@@ -274,7 +299,7 @@ pub(crate) fn from_path(path: &Path, reference: &str, entrypoint: Vec<String>, u
         image.files.insert(inside, path.to_path_buf());
         image.dirs.push("/tmp".to_owned());
     } else {
-        bail!("{} is neither a folder nor a file", path.display());
+        return Err(Unmet::new(format!("{} is neither a folder nor a file", path.display())).into());
     }
     Ok(image)
 }
@@ -323,6 +348,16 @@ pub(crate) fn compile_pause(source: &Path, to: &Path) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_short_name_becomes_a_full_reference() {
+        let full = |name| reference(name).expect("a reference");
+        assert_eq!(full("tool"), "lab.local/tool:1");
+        assert_eq!(full("tool:2"), "lab.local/tool:2");
+        assert_eq!(full("team/tool"), "lab.local/team/tool:1");
+        assert_eq!(full("example.org:5000/tool"), "example.org:5000/tool:1");
+        assert!(reference("Tool").is_err());
+    }
 
     #[test]
     fn an_image_holds_its_program_and_names_itself() {

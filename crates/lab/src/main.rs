@@ -3,10 +3,13 @@
 //! anything the shipped programs need; nothing here is released.
 
 mod addons;
+mod audit;
+mod bench;
 mod cli;
 mod cluster;
 mod components;
 mod content;
+mod demo;
 mod diagnosis;
 mod image;
 mod machine;
@@ -15,9 +18,14 @@ mod paths;
 mod process_table;
 mod progress;
 mod readiness;
+mod registry;
+mod scenario;
+mod status;
+mod table;
 mod tail;
 mod unmet;
 mod up;
+mod verify;
 
 use std::process::ExitCode;
 

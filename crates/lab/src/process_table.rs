@@ -17,6 +17,12 @@ pub(crate) struct Running {
 }
 
 impl Running {
+    /// Whether it runs in a container of this pod.
+    pub(crate) fn is_in_pod(&self, uid: &str) -> bool {
+        let cgroups = fs::read_to_string(format!("/proc/{}/cgroup", self.pid)).unwrap_or_default();
+        cgroups.contains(&format!("/pod{uid}"))
+    }
+
     /// The program's name, without its folder.
     pub(crate) fn program(&self) -> &str {
         self.arguments

@@ -13,7 +13,6 @@ const HEARTBEAT: Duration = Duration::from_secs(30);
 pub(crate) struct Progress {
     total: usize,
     done: AtomicUsize,
-    started: Instant,
     spoke: Mutex<Instant>,
     terminal: bool,
 }
@@ -31,7 +30,6 @@ impl Progress {
         Self {
             total,
             done: AtomicUsize::new(0),
-            started: now,
             spoke: Mutex::new(now),
             terminal: stderr().is_terminal(),
         }
@@ -45,10 +43,6 @@ impl Progress {
         };
         step.note("");
         step
-    }
-
-    pub(crate) fn elapsed(&self) -> Duration {
-        self.started.elapsed()
     }
 
     fn say(&self, line: &str) {

@@ -22,6 +22,7 @@ use crate::paths::{self, Paths};
 use crate::progress::Progress;
 use crate::readiness::Expected;
 use crate::tail;
+use crate::unmet::Unmet;
 
 /// Small images that the node itself and every scenario needs.
 pub(crate) const PAUSE: &str = "lab.local/pause:1";
@@ -42,7 +43,10 @@ pub(crate) struct Wanted<'a> {
 /// Brings the cluster to what is wanted; what runs already is left as it is.
 pub(crate) async fn up(paths: &Paths, wanted: &Wanted<'_>) -> Result<Cluster> {
     let base = Component::load("base", paths)?;
-    build(paths, &base, wanted.addons)?;
+    build(
+        paths,
+        std::iter::once(&base).chain(wanted.addons.iter().flat_map(|addon| &addon.components)),
+    )?;
     if let Some(kubeconfig) = wanted.kubeconfig {
         let cluster = Cluster::connect(paths, kubeconfig, None, &base.bin()).await?;
         let progress = Progress::new(wanted.addons.len());
@@ -57,7 +61,7 @@ pub(crate) async fn up(paths: &Paths, wanted: &Wanted<'_>) -> Result<Cluster> {
     let _lock = lock(paths)?;
     let running = Node::find(paths);
     // Starting and ready API server, node, small images, then images and readiness of each add-on.
-    let progress = Progress::new(if running.is_some() { 1 } else { 4 } + wanted.addons.len());
+    let progress = Progress::new(if running.is_some() { 3 } else { 4 } + wanted.addons.len());
     let node = match running {
         Some(node) => node,
         None => start(paths, &base, wanted, &progress)?,
@@ -84,6 +88,19 @@ pub(crate) async fn running(paths: &Paths, kubeconfig: Option<&Path>, lab: &str)
     }
 }
 
+/// The folder of the lab's own kubectl and helm, once they are built.
+pub(crate) fn tools(paths: &Paths) -> Result<PathBuf> {
+    let base = Component::load("base", paths)?;
+    if !base.is_built() {
+        return Err(Unmet::new("kubectl and helm are not built yet; run: cargo lab up").into());
+    }
+    if Node::find(paths).is_some() {
+        Ok(paths.bin())
+    } else {
+        Ok(base.bin())
+    }
+}
+
 /// One at a time starts or stops a lab. The kernel frees the lock of a process that was killed.
 pub(crate) fn lock(paths: &Paths) -> Result<File> {
     fs::create_dir_all(paths.lock.parent().unwrap_or(&paths.lock))?;
@@ -95,10 +112,10 @@ pub(crate) fn lock(paths: &Paths) -> Result<File> {
     Ok(lock)
 }
 
-fn build(paths: &Paths, base: &Component, addons: &[Addon]) -> Result<()> {
-    let all = std::iter::once(base).chain(addons.iter().flat_map(|addon| &addon.components));
+/// Builds what the cache has not, and says beforehand how long that will take.
+pub(crate) fn build<'a>(paths: &Paths, components: impl Iterator<Item = &'a Component>) -> Result<()> {
     let mut missing: Vec<&Component> = Vec::new();
-    for component in all.filter(|component| !component.is_built()) {
+    for component in components.filter(|component| !component.is_built()) {
         if missing.iter().all(|other| other.name != component.name) {
             missing.push(component);
         }

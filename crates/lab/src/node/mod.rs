@@ -25,6 +25,10 @@ use crate::unmet::Unmet;
 
 /// The word by which a node's first process is known; followed by the state folder.
 pub(crate) const SUPERVISE: &str = "supervise";
+/// Ports of the node that are published: the API server's own, and node ports of services.
+pub(crate) const API_PORT: u16 = 6443;
+const REGISTRY_PORT: u16 = 30500;
+pub(crate) const DEMO_PORT: u16 = 30080;
 /// First of the three ports on the loopback address: API server, OCI registry, demo application.
 const FIRST_PORT: u16 = 26443;
 const PORTS: [(&str, u16); 3] = [

@@ -31,7 +31,7 @@ pub(crate) const DEADLINE: Duration = Duration::from_secs(120);
 /// More at once would only slow each other down on two cores.
 const AT_ONCE: usize = 3;
 
-type Running<'a> = Pin<Box<dyn Future<Output = Result<()>> + Send + 'a>>;
+type Running<'a> = Pin<Box<dyn Future<Output = Result<()>> + 'a>>;
 
 /// Something that must hold on a real cluster.
 pub(crate) struct Scenario {
@@ -62,7 +62,6 @@ pub(crate) const ALL: &[Scenario] = &[
 
 /// How a scenario ended.
 pub(crate) struct Outcome {
-    pub(crate) name: &'static str,
     /// What to show a person when it failed.
     pub(crate) failure: Option<String>,
 }
@@ -71,7 +70,10 @@ pub(crate) struct Outcome {
 pub(crate) async fn run_all(cluster: &Cluster, chosen: &[&'static Scenario]) -> Vec<Outcome> {
     let (alone, together): (Vec<_>, Vec<_>) = chosen.iter().copied().partition(|scenario| scenario.alone);
     let at_once = |scenarios: Vec<&'static Scenario>, limit: usize| {
-        futures::stream::iter(scenarios).map(|scenario| run(cluster, scenario)).buffer_unordered(limit).collect::<Vec<_>>()
+        futures::stream::iter(scenarios)
+            .map(|scenario| run(cluster, scenario))
+            .buffer_unordered(limit)
+            .collect::<Vec<_>>()
     };
     let mut outcomes = at_once(together, AT_ONCE).await;
     outcomes.extend(at_once(alone, 1).await);
@@ -85,19 +87,25 @@ async fn run(cluster: &Cluster, scenario: &'static Scenario) -> Outcome {
             let result = (scenario.run)(&ground).await;
             let failure = match &result {
                 Ok(()) => None,
-                Err(error) => Some(format!("{error:#}\n{}", diagnosis::namespace(cluster, &ground.namespace).await)),
+                Err(error) => Some(format!(
+                    "{error:#}\n{}",
+                    diagnosis::namespace(cluster, &ground.namespace).await
+                )),
             };
             ground.remove().await;
             failure
         }
         Err(error) => Some(format!("{error:#}")),
     };
-    let (mark, elapsed) = (if ended.is_none() { "ok  " } else { "FAIL" }, seconds(started.elapsed()));
+    let (mark, elapsed) = (
+        if ended.is_none() { "ok  " } else { "FAIL" },
+        seconds(started.elapsed()),
+    );
     println!("{mark} {:<70} {elapsed:>8}", scenario.name);
     if let Some(failure) = &ended {
         println!("{failure}");
     }
-    Outcome { name: scenario.name, failure: ended }
+    Outcome { failure: ended }
 }
 
 /// Where a scenario runs: the cluster, and a namespace of its own.
@@ -112,16 +120,27 @@ impl Ground {
         // Short enough for labels, and the same every time, so that leftovers are found again.
         let namespace: String = scenario.name.replace('_', "-").chars().take(50).collect();
         let namespace = namespace.trim_end_matches('-').to_owned();
-        let ground = Self { cluster: cluster.clone(), namespace };
-        ground.namespaces().delete(&ground.namespace, &DeleteParams::background()).await.ok();
+        let ground = Self {
+            cluster: cluster.clone(),
+            namespace,
+        };
+        ground
+            .namespaces()
+            .delete(&ground.namespace, &DeleteParams::background())
+            .await
+            .ok();
         ground.namespace_gone().await?;
-        ground.apply("{apiVersion: v1, kind: Namespace, metadata: {name: NAMESPACE}}").await?;
+        ground
+            .apply("{apiVersion: v1, kind: Namespace, metadata: {name: NAMESPACE}}")
+            .await?;
         Ok(ground)
     }
 
     /// Applies manifests in which NAMESPACE stands for the scenario's own.
     pub(crate) async fn apply(&self, manifests: &str) -> Result<()> {
-        self.cluster.apply_yaml(&manifests.replace("NAMESPACE", &self.namespace)).await
+        self.cluster
+            .apply_yaml(&manifests.replace("NAMESPACE", &self.namespace))
+            .await
     }
 
     /// Objects of a kind in the scenario's namespace.
@@ -130,20 +149,33 @@ impl Ground {
     }
 
     /// Waits until an object of the scenario is as wanted; otherwise says what was seen last.
-    pub(crate) async fn until(&self, api_version: &str, kind: &str, name: &str, wanted: impl Fn(&Value) -> bool) -> Result<DynamicObject> {
+    pub(crate) async fn until(
+        &self,
+        api_version: &str,
+        kind: &str,
+        name: &str,
+        wanted: impl Fn(&Value) -> bool,
+    ) -> Result<DynamicObject> {
         seen(&self.objects(api_version, kind), kind, name, wanted).await
     }
 
     /// Deletes an object and waits until it is gone.
     pub(crate) async fn delete(&self, api_version: &str, kind: &str, name: &str) -> Result<()> {
         let api = self.objects(api_version, kind);
-        api.delete(name, &DeleteParams::background()).await.with_context(|| format!("failed to delete {kind} {name}"))?;
+        api.delete(name, &DeleteParams::background())
+            .await
+            .with_context(|| format!("failed to delete {kind} {name}"))?;
         gone(&api, kind, name).await
     }
 
     /// Waits until a pod has ended well, and returns what it said.
     pub(crate) async fn output_of(&self, pod: &str) -> Result<String> {
-        let ended = |data: &Value| matches!(data.pointer("/status/phase").and_then(Value::as_str), Some("Succeeded" | "Failed"));
+        let ended = |data: &Value| {
+            matches!(
+                data.pointer("/status/phase").and_then(Value::as_str),
+                Some("Succeeded" | "Failed")
+            )
+        };
         let object = self.until("v1", "Pod", pod, ended).await?;
         let pods: Api<Pod> = Api::namespaced(self.cluster.client.clone(), &self.namespace);
         let said = pods.logs(pod, &LogParams::default()).await?;
@@ -163,22 +195,37 @@ impl Ground {
 
     /// Not waited for: the next scenario does not need it.
     async fn remove(&self) {
-        if let Err(error) = self.namespaces().delete(&self.namespace, &DeleteParams::background()).await {
+        if let Err(error) = self
+            .namespaces()
+            .delete(&self.namespace, &DeleteParams::background())
+            .await
+        {
             eprintln!("lab: failed to delete namespace {}: {error}", self.namespace);
         }
     }
 }
 
 /// Waits until an object is as wanted; otherwise says what was seen last.
-pub(crate) async fn seen(api: &Api<DynamicObject>, kind: &str, name: &str, wanted: impl Fn(&Value) -> bool) -> Result<DynamicObject> {
+pub(crate) async fn seen(
+    api: &Api<DynamicObject>,
+    kind: &str,
+    name: &str,
+    wanted: impl Fn(&Value) -> bool,
+) -> Result<DynamicObject> {
     let deadline = tokio::time::Instant::now() + DEADLINE;
     let is_wanted = |object: Option<&DynamicObject>| object.is_some_and(|object| wanted(&object.data));
     match wait_until(api, name, deadline, is_wanted).await {
         Ok(Some(object)) => Ok(object),
         Ok(None) => bail!("{kind} {name} does not exist"),
         Err(NotInTime { last }) => {
-            let state = last.map_or_else(|| "it does not exist".to_owned(), |object| diagnosis::state_of(&object.data));
-            bail!("{kind} {name} is not as expected after {} s: {state}", DEADLINE.as_secs())
+            let state = last.map_or_else(
+                || "it does not exist".to_owned(),
+                |object| diagnosis::state_of(&object.data),
+            );
+            bail!(
+                "{kind} {name} is not as expected after {} s: {state}",
+                DEADLINE.as_secs()
+            )
         }
     }
 }
@@ -191,9 +238,13 @@ fn text_at<'a>(data: &'a Value, pointer: &str) -> &'a str {
 /// Runs one of the lab's programs to its end and returns what it said.
 async fn said_by(command: &mut Command) -> Result<String> {
     let ended = timeout(DEADLINE, command.output()).await;
-    let output = ended.with_context(|| format!("{command:?} did not end within {} s", DEADLINE.as_secs()))??;
+    let output =
+        ended.with_context(|| format!("{command:?} did not end within {} s", DEADLINE.as_secs()))??;
     if !output.status.success() {
-        bail!("{command:?} failed: {}", String::from_utf8_lossy(&output.stderr).trim());
+        bail!(
+            "{command:?} failed: {}",
+            String::from_utf8_lossy(&output.stderr).trim()
+        );
     }
     Ok(String::from_utf8(output.stdout)?)
 }
@@ -205,7 +256,14 @@ where
 {
     let deadline = tokio::time::Instant::now() + DEADLINE;
     let waited = wait_until(api, name, deadline, |object| object.is_none()).await;
-    let Err(NotInTime { last }) = waited else { return Ok(()) };
-    let finalizers = last.map(|object| object.finalizers().to_vec()).unwrap_or_default();
-    bail!("{kind} {name} is still there after {} s, finalizers {finalizers:?}", DEADLINE.as_secs())
+    let Err(NotInTime { last }) = waited else {
+        return Ok(());
+    };
+    let finalizers = last
+        .map(|object| object.finalizers().to_vec())
+        .unwrap_or_default();
+    bail!(
+        "{kind} {name} is still there after {} s, finalizers {finalizers:?}",
+        DEADLINE.as_secs()
+    )
 }

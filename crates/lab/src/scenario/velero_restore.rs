@@ -27,22 +27,37 @@ async fn run(ground: &Ground) -> Result<()> {
 
     ground.apply(&CONTENT.replace("STAMP", &stamp)).await?;
     let before = Content::of(ground).await?;
-    in_the_pod(ground, &format!("echo written before the backup {stamp} > /notes/note")).await?;
+    in_the_pod(
+        ground,
+        &format!("echo written before the backup {stamp} > /notes/note"),
+    )
+    .await?;
     let note = in_the_pod(ground, "cat /notes/note").await?;
 
     ground.apply(&in_velero(BACKUP)).await?;
     completed(ground, "Backup", &backup).await?;
 
-    ground.namespaces().delete(&ground.namespace, &DeleteParams::background()).await?;
+    ground
+        .namespaces()
+        .delete(&ground.namespace, &DeleteParams::background())
+        .await?;
     ground.namespace_gone().await?;
 
     ground.apply(&in_velero(RESTORE)).await?;
     completed(ground, "Restore", &backup).await?;
 
     let after = Content::of(ground).await?;
-    ensure!(before == after, "the restored objects differ\nbefore: {before:?}\nafter:  {after:?}");
-    let restored = in_the_pod(ground, "cat /notes/note").await.context("failed to read the restored file")?;
-    ensure!(restored == note, "the file says {restored:?} and said {note:?} before the backup");
+    ensure!(
+        before == after,
+        "the restored objects differ\nbefore: {before:?}\nafter:  {after:?}"
+    );
+    let restored = in_the_pod(ground, "cat /notes/note")
+        .await
+        .context("failed to read the restored file")?;
+    ensure!(
+        restored == note,
+        "the file says {restored:?} and said {note:?} before the backup"
+    );
 
     // One that failed stays to be looked at; Velero removes it when its hour is over.
     ground.apply(&in_velero(REMOVAL)).await?;
@@ -61,16 +76,29 @@ impl Content {
     /// As soon as the workload runs.
     async fn of(ground: &Ground) -> Result<Self> {
         let is_available = |data: &Value| has_condition(data, "Available", "True");
-        let deployment = ground.until("apps/v1", "Deployment", "notes", is_available).await?;
+        let deployment = ground
+            .until("apps/v1", "Deployment", "notes", is_available)
+            .await?;
         let settings = ground.until("v1", "ConfigMap", "settings", |_| true).await?;
-        Ok(Self { settings: settings.data.get("data").cloned(), deployment: deployment.data.get("spec").cloned() })
+        Ok(Self {
+            settings: settings.data.get("data").cloned(),
+            deployment: deployment.data.get("spec").cloned(),
+        })
     }
 }
 
 /// What a command says in the workload's pod.
 async fn in_the_pod(ground: &Ground, script: &str) -> Result<String> {
     let mut kubectl = ground.cluster.tool("kubectl");
-    kubectl.args(["exec", "--namespace", &ground.namespace, "deployment/notes", "--container", "notes", "--"]);
+    kubectl.args([
+        "exec",
+        "--namespace",
+        &ground.namespace,
+        "deployment/notes",
+        "--container",
+        "notes",
+        "--",
+    ]);
     said_by(kubectl.args(["sh", "-c", script])).await
 }
 
@@ -84,10 +112,16 @@ async fn completed(ground: &Ground, kind: &str, name: &str) -> Result<()> {
     let is_over = |data: &Value| phases.contains(&text_at(data, "/status/phase"));
     let said = match seen(&velero(ground, kind), kind, name, is_over).await {
         Ok(object) if text_at(&object.data, "/status/phase") == "Completed" => return Ok(()),
-        Ok(object) => format!("{kind} {name} is not Completed: {}", object.data.get("status").unwrap_or(&Value::Null)),
+        Ok(object) => format!(
+            "{kind} {name} is not Completed: {}",
+            object.data.get("status").unwrap_or(&Value::Null)
+        ),
         Err(error) => format!("{error:#}"),
     };
-    anyhow::bail!("{said}\n{}", diagnosis::namespace(&ground.cluster, "velero").await)
+    anyhow::bail!(
+        "{said}\n{}",
+        diagnosis::namespace(&ground.cluster, "velero").await
+    )
 }
 
 /// Nothing in it writes the file, so after a restore it can only come from the backup.

@@ -1,0 +1,310 @@
+//! `cargo lab test`: everything that must hold before a change lands, from formatting to scenarios on a real cluster.
+//! It ends with one line, `N passed, N failed`.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use anyhow::{Context, Result, ensure};
+
+use crate::addons::Addon;
+use crate::node::Node;
+use crate::paths::{self, Paths};
+use crate::progress::seconds;
+use crate::scenario::{self, Scenario};
+use crate::unmet::Unmet;
+use crate::up::{self, Wanted};
+
+const DENY_VERSION: &str = "0.20.2";
+
+/// What the user asked for.
+pub(crate) struct Chosen<'a> {
+    pub(crate) lab: &'a str,
+    pub(crate) kubeconfig: Option<&'a Path>,
+    /// Leave the lab tier out.
+    pub(crate) tier: Tier,
+    /// Only what has this in its name.
+    pub(crate) filter: Option<&'a str>,
+}
+
+#[derive(Clone, Copy, Eq, PartialEq)]
+pub(crate) enum Tier {
+    Quick,
+    All,
+}
+
+/// How much passed and failed so far.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    pub(crate) passed: usize,
+    pub(crate) failed: usize,
+}
+
+impl Tally {
+    fn count(&mut self, ok: bool) {
+        if ok {
+            self.passed += 1;
+        } else {
+            self.failed += 1;
+        }
+    }
+}
+
+/// A check of the source: its name and how it is run.
+type Check = (&'static str, fn(&Paths) -> Result<()>);
+
+const CHECKS: [Check; 4] = [
+    ("formatting", formatting),
+    ("clippy", clippy),
+    ("dependencies", dependencies),
+    ("advisories", advisories),
+];
+
+/// Runs everything that is chosen, the quickest first, and does not stop at a failure.
+pub(crate) async fn run(paths: &Paths, chosen: &Chosen<'_>) -> Result<Tally> {
+    let matches = |name: &str| chosen.filter.is_none_or(|filter| name.contains(filter));
+    let mut tally = Tally::default();
+    for (name, check) in CHECKS.iter().filter(|(name, _)| matches(name)) {
+        let started = Instant::now();
+        let result = check(paths);
+        tell(name, &result, started);
+        tally.count(result.is_ok());
+    }
+    unit_tests(chosen.filter, &mut tally)?;
+    if chosen.tier == Tier::All {
+        let scenarios: Vec<&'static Scenario> = scenario::ALL
+            .iter()
+            .filter(|scenario| matches(scenario.name))
+            .collect();
+        run_scenarios(paths, chosen, &scenarios, &mut tally).await?;
+    }
+    if tally.passed + tally.failed == 0 {
+        let filter = chosen.filter.unwrap_or_default();
+        return Err(Unmet::new(format!("no check, test or scenario has '{filter}' in its name")).into());
+    }
+    println!("{} passed, {} failed", tally.passed, tally.failed);
+    Ok(tally)
+}
+
+fn tell(name: &str, result: &Result<()>, started: Instant) {
+    let mark = if result.is_ok() { "ok  " } else { "FAIL" };
+    println!("{mark} {name:<70} {:>8}", seconds(started.elapsed()));
+    if let Err(error) = result {
+        println!("{error:#}");
+    }
+}
+
+fn formatting(_: &Paths) -> Result<()> {
+    quietly(cargo(&["fmt", "--all", "--check"]))
+}
+
+fn clippy(_: &Paths) -> Result<()> {
+    quietly(cargo(&[
+        "clippy",
+        "--workspace",
+        "--all-targets",
+        "--all-features",
+        "--locked",
+        "--quiet",
+        "--",
+        "-D",
+        "warnings",
+    ]))
+}
+
+/// Bans, licences and sources. Advisories are apart, because their database is not reachable everywhere.
+fn dependencies(paths: &Paths) -> Result<()> {
+    let mut deny = Command::new(cargo_deny(paths)?);
+    deny.current_dir(paths::workspace())
+        .args(["--log-level", "error", "check", "--hide-inclusion-graph"]);
+    deny.args(["bans", "licenses", "sources"]);
+    quietly(deny)
+}
+
+/// Passes with a remark where the database cannot be fetched.
+fn advisories(paths: &Paths) -> Result<()> {
+    let deny = |arguments: &[&str]| {
+        let mut deny = Command::new(cargo_deny(paths)?);
+        deny.current_dir(paths::workspace())
+            .args(["--log-level", "error"])
+            .args(arguments);
+        anyhow::Ok(deny)
+    };
+    if quietly(deny(&["fetch", "db"])?).is_err() {
+        println!("     advisories: their database cannot be reached from here; not checked");
+        return Ok(());
+    }
+    quietly(deny(&["check", "--disable-fetch", "advisories"])?)
+}
+
+/// cargo-deny, installed into the cache on first use.
+fn cargo_deny(paths: &Paths) -> Result<PathBuf> {
+    let root = paths
+        .cache
+        .join("tools")
+        .join(format!("cargo-deny-{DENY_VERSION}"));
+    let program = root.join("bin/cargo-deny");
+    if !program.exists() {
+        println!("     installing cargo-deny {DENY_VERSION} (about 3 minutes, once)");
+        let mut install = cargo(&[
+            "install",
+            "cargo-deny",
+            "--locked",
+            "--quiet",
+            "--version",
+            DENY_VERSION,
+            "--root",
+        ]);
+        install.arg(&root);
+        quietly(install).context("failed to install cargo-deny")?;
+    }
+    Ok(program)
+}
+
+/// All unit and integration tests; cargo's own closing lines are added up.
+fn unit_tests(filter: Option<&str>, tally: &mut Tally) -> Result<()> {
+    let started = Instant::now();
+    let mut test = cargo(&[
+        "test",
+        "--workspace",
+        "--all-features",
+        "--locked",
+        "--no-fail-fast",
+    ]);
+    test.args(filter);
+    let output = test
+        .stderr(Stdio::piped())
+        .output()
+        .context("failed to run cargo test")?;
+    let said = String::from_utf8_lossy(&output.stdout);
+    let counted = results(&said);
+    let broken = !output.status.success() && counted.failed == 0;
+    let ok = output.status.success();
+    println!(
+        "{} {:<70} {:>8}",
+        if ok { "ok  " } else { "FAIL" },
+        unit_title(&counted),
+        seconds(started.elapsed())
+    );
+    if !ok {
+        println!("{said}\n{}", String::from_utf8_lossy(&output.stderr));
+    }
+    tally.passed += counted.passed;
+    tally.failed += counted.failed + usize::from(broken);
+    Ok(())
+}
+
+fn unit_title(counted: &Tally) -> String {
+    format!("unit tests: {} passed, {} failed", counted.passed, counted.failed)
+}
+
+/// Adds up lines such as `test result: ok. 12 passed; 0 failed; 1 ignored; ...`.
+fn results(said: &str) -> Tally {
+    let mut tally = Tally::default();
+    for line in said.lines().filter_map(|line| line.strip_prefix("test result: ")) {
+        let number = |what: &str| {
+            let before = line
+                .split([';', '.'])
+                .find_map(|part| part.trim().strip_suffix(what));
+            before
+                .and_then(|number| number.trim().parse::<usize>().ok())
+                .unwrap_or_default()
+        };
+        tally.passed += number("passed");
+        tally.failed += number("failed");
+    }
+    tally
+}
+
+/// On the lab's own cluster, or on the one that the user names. A lab that was not running before is not running after.
+async fn run_scenarios(
+    paths: &Paths,
+    chosen: &Chosen<'_>,
+    scenarios: &[&'static Scenario],
+    tally: &mut Tally,
+) -> Result<()> {
+    let (possible, impossible): (Vec<_>, Vec<_>) = scenarios
+        .iter()
+        .copied()
+        .partition(|scenario| chosen.kubeconfig.is_none() || !scenario.needs_node);
+    for scenario in impossible {
+        println!(
+            "skip {} (needs the node, which an existing cluster does not give)",
+            scenario.name
+        );
+    }
+    if possible.is_empty() {
+        return Ok(());
+    }
+    let mut with: Vec<String> = possible
+        .iter()
+        .flat_map(|scenario| scenario.needs)
+        .map(ToString::to_string)
+        .collect();
+    with.sort();
+    with.dedup();
+    let was_running = chosen.kubeconfig.is_some() || Node::find(paths).is_some();
+    let addons = Addon::selected(&with, paths)?;
+    let wanted = Wanted {
+        lab: chosen.lab,
+        addons: &addons,
+        port: None,
+        kubeconfig: chosen.kubeconfig,
+    };
+    let started = Instant::now();
+    let cluster = up::up(paths, &wanted).await;
+    tell(
+        "the lab starts",
+        &cluster
+            .as_ref()
+            .map(|_| ())
+            .map_err(|error| anyhow::anyhow!("{error:#}")),
+        started,
+    );
+    tally.count(cluster.is_ok());
+    if let Ok(cluster) = cluster {
+        for outcome in scenario::run_all(&cluster, &possible).await {
+            tally.count(outcome.failure.is_none());
+        }
+    }
+    if !was_running {
+        let _lock = up::lock(paths)?;
+        crate::node::stop(paths)?;
+    }
+    Ok(())
+}
+
+fn cargo(arguments: &[&str]) -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()));
+    command
+        .current_dir(paths::workspace())
+        .args(arguments)
+        .stdin(Stdio::null());
+    command
+}
+
+/// Runs a command; what it said is shown only when it fails.
+fn quietly(mut command: Command) -> Result<()> {
+    let output = command
+        .output()
+        .with_context(|| format!("failed to run {command:?}"))?;
+    let (said, complained) = (
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr),
+    );
+    ensure!(output.status.success(), "{command:?} failed:\n{said}{complained}");
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cargo_tests_closing_lines_are_added_up() {
+        let said = "test result: ok. 12 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.01s\nx\n\
+                    test result: FAILED. 3 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out; finished in 1.50s\n";
+        let tally = results(said);
+        assert_eq!((tally.passed, tally.failed), (15, 2));
+    }
+}
