@@ -93,13 +93,7 @@ impl Addon {
         let folder_key = content::name_of_folder(&folder)?;
         let keys = components.iter().map(|component| component.key.as_bytes());
         let key = content::name_of(std::iter::once(folder_key.as_bytes()).chain(keys));
-        Ok(Self {
-            name: name.to_owned(),
-            definition,
-            folder,
-            components,
-            key,
-        })
+        Ok(Self { name: name.to_owned(), definition, folder, components, key })
     }
 
     /// Everything in the repository, in the order of its names.
@@ -113,14 +107,9 @@ impl Addon {
 
     /// The default set and what the user asks for.
     pub(crate) fn selected(with: &[String], paths: &Paths) -> Result<Vec<Self>> {
-        let offered: Vec<Self> = Self::all(paths)?
-            .into_iter()
-            .filter(|addon| !addon.definition.hidden)
-            .collect();
-        if let Some(unknown) = with
-            .iter()
-            .find(|name| offered.iter().all(|addon| addon.name != **name))
-        {
+        let offered: Vec<Self> =
+            Self::all(paths)?.into_iter().filter(|addon| !addon.definition.hidden).collect();
+        if let Some(unknown) = with.iter().find(|name| offered.iter().all(|addon| addon.name != **name)) {
             let names: Vec<&str> = offered.iter().map(|addon| addon.name.as_str()).collect();
             return Err(Unmet::new(format!(
                 "there is no set named '{unknown}'; there are {}",
@@ -128,10 +117,7 @@ impl Addon {
             ))
             .into());
         }
-        Ok(offered
-            .into_iter()
-            .filter(|addon| addon.is_default() || with.contains(&addon.name))
-            .collect())
+        Ok(offered.into_iter().filter(|addon| addon.is_default() || with.contains(&addon.name)).collect())
     }
 
     pub(crate) fn is_default(&self) -> bool {
@@ -148,20 +134,18 @@ impl Addon {
 
     /// Its Deployments and DaemonSets: where there are logs to read.
     pub(crate) fn workloads(&self, paths: &Paths, tools: &Path) -> Result<Vec<Expected>> {
-        Ok(self
-            .manifests(paths, tools)?
-            .iter()
-            .filter_map(Expected::workload)
-            .collect())
+        Ok(self.manifests(paths, tools)?.iter().filter_map(Expected::workload).collect())
+    }
+
+    /// The version of the program of that name, or of whatever the add-on is made of.
+    pub(crate) fn version_of(&self, workload: &str) -> String {
+        let versions = self.components.first().map(Component::versions).unwrap_or_default();
+        versions.get(workload).or_else(|| versions.values().next()).cloned().unwrap_or_default()
     }
 
     /// References of its images.
     pub(crate) fn image_references(&self) -> Vec<String> {
-        self.definition
-            .images
-            .iter()
-            .map(|image| self.reference(&image.name))
-            .collect()
+        self.definition.images.iter().map(|image| self.reference(&image.name)).collect()
     }
 
     fn reference(&self, image: &str) -> String {
@@ -171,10 +155,7 @@ impl Addon {
     /// Loads its images into the node; each is written once per content.
     pub(crate) async fn load_images(&self, node: &Node, paths: &Paths) -> Result<()> {
         for definition in &self.definition.images {
-            let tar = paths
-                .cache
-                .join("images")
-                .join(format!("{}-{}.tar", definition.name, self.key));
+            let tar = paths.cache.join("images").join(format!("{}-{}.tar", definition.name, self.key));
             if !tar.exists() {
                 self.image(definition)?.write(&tar)?;
             }
@@ -191,9 +172,7 @@ impl Addon {
             files: files
                 .map(|(to, from)| Ok((to.clone(), self.built(from, Component::bin)?)))
                 .collect::<Result<_>>()?,
-            folders: folders
-                .map(|(to, from)| Ok((to.clone(), self.asset(from)?)))
-                .collect::<Result<_>>()?,
+            folders: folders.map(|(to, from)| Ok((to.clone(), self.asset(from)?))).collect::<Result<_>>()?,
             dirs: definition.dirs.clone(),
             links: BTreeMap::new(),
             entrypoint: definition.entrypoint.clone(),
@@ -209,14 +188,11 @@ impl Addon {
 
     /// `component/path` as a path on this machine.
     fn built(&self, reference: &str, place: fn(&Component) -> PathBuf) -> Result<PathBuf> {
-        let (component, path) = reference
-            .split_once('/')
-            .with_context(|| format!("'{reference}' names no component"))?;
+        let (component, path) =
+            reference.split_once('/').with_context(|| format!("'{reference}' names no component"))?;
         let component = self.components.iter().find(|one| one.name == component);
-        Ok(
-            place(component.with_context(|| format!("'{reference}' is of no component of {}", self.name))?)
-                .join(path),
-        )
+        Ok(place(component.with_context(|| format!("'{reference}' is of no component of {}", self.name))?)
+            .join(path))
     }
 
     /// Its objects, rendered by kustomize or helm on first use.
@@ -260,21 +236,12 @@ impl Addon {
         } else {
             let mut kubectl = Command::new(tools.join("kubectl"));
             // Upstream's files lie beside the overlay, not in it.
-            kubectl
-                .args(["kustomize", "--load-restrictor", "LoadRestrictionsNone"])
-                .arg(&overlay);
+            kubectl.args(["kustomize", "--load-restrictor", "LoadRestrictionsNone"]).arg(&overlay);
             kubectl
         };
-        let output = command
-            .output()
-            .with_context(|| format!("failed to run {command:?}"))?;
+        let output = command.output().with_context(|| format!("failed to run {command:?}"))?;
         let said = String::from_utf8_lossy(&output.stderr);
-        ensure!(
-            output.status.success(),
-            "failed to render {}: {}",
-            self.name,
-            said.trim()
-        );
+        ensure!(output.status.success(), "failed to render {}: {}", self.name, said.trim());
         Ok(String::from_utf8(output.stdout)?.replace("TAG", &self.key))
     }
 
@@ -282,36 +249,22 @@ impl Addon {
     pub(crate) async fn install(&self, cluster: &Cluster) -> Result<()> {
         let objects = self.manifests(&cluster.paths, &cluster.tools)?;
         if !self.is_installed(cluster).await? {
-            cluster
-                .apply(&objects)
-                .await
-                .with_context(|| format!("failed to install {}", self.name))?;
+            cluster.apply(&objects).await.with_context(|| format!("failed to install {}", self.name))?;
             self.mark_installed(cluster).await?;
         }
         let workloads = self.workloads(&cluster.paths, &cluster.tools)?;
-        let expected: Vec<Expected> = workloads
-            .into_iter()
-            .chain(self.definition.ready.iter().cloned())
-            .collect();
-        let waits = expected
-            .iter()
-            .map(|expected| expected.wait(cluster, READY_DEADLINE));
-        try_join_all(waits)
-            .await
-            .with_context(|| format!("{} does not get ready", self.name))?;
+        let expected: Vec<Expected> =
+            workloads.into_iter().chain(self.definition.ready.iter().cloned()).collect();
+        let waits = expected.iter().map(|expected| expected.wait(cluster, READY_DEADLINE));
+        try_join_all(waits).await.with_context(|| format!("{} does not get ready", self.name))?;
         Ok(())
     }
 
     /// Whether the marker in the cluster names this content.
     pub(crate) async fn is_installed(&self, cluster: &Cluster) -> Result<bool> {
-        let marker = markers(cluster)
-            .get_opt(&self.marker())
-            .await
-            .context("failed to ask what is installed")?;
-        Ok(marker
-            .and_then(|marker| marker.data?.get("key").cloned())
-            .as_ref()
-            == Some(&self.key))
+        let marker =
+            markers(cluster).get_opt(&self.marker()).await.context("failed to ask what is installed")?;
+        Ok(marker.and_then(|marker| marker.data?.get("key").cloned()).as_ref() == Some(&self.key))
     }
 
     async fn mark_installed(&self, cluster: &Cluster) -> Result<()> {
@@ -330,10 +283,7 @@ impl Addon {
     /// On a cluster that is not ours nobody can load images: they must be there.
     pub(crate) async fn require_images(&self, cluster: &Cluster) -> Result<()> {
         let nodes: Api<KubernetesNode> = Api::all(cluster.client.clone());
-        let nodes = nodes
-            .list(&ListParams::default())
-            .await
-            .context("failed to list the cluster's nodes")?;
+        let nodes = nodes.list(&ListParams::default()).await.context("failed to list the cluster's nodes")?;
         let images: Vec<String> = nodes
             .into_iter()
             .filter_map(|node| node.status?.images)
@@ -369,22 +319,11 @@ mod tests {
         let names: Vec<&str> = addons.iter().map(|addon| addon.name.as_str()).collect();
         assert_eq!(
             names,
-            [
-                "argo",
-                "cert-manager",
-                "demo",
-                "dns",
-                "external-secrets-crds",
-                "flux",
-                "registry",
-                "velero"
-            ]
+            ["argo", "cert-manager", "demo", "dns", "external-secrets-crds", "flux", "registry", "velero"]
         );
         for addon in &addons {
             for definition in &addon.definition.images {
-                addon
-                    .image(definition)
-                    .expect("every file of an image is of one of the add-on's components");
+                addon.image(definition).expect("every file of an image is of one of the add-on's components");
             }
         }
     }
@@ -395,9 +334,6 @@ mod tests {
         let error = Addon::selected(&["velro".to_owned()], &paths).expect_err("unknown");
         assert!(error.is::<Unmet>());
         let text = error.to_string();
-        assert!(
-            text.contains("'velro'") && text.contains("velero") && !text.contains("demo"),
-            "{text}"
-        );
+        assert!(text.contains("'velro'") && text.contains("velero") && !text.contains("demo"), "{text}");
     }
 }

@@ -49,10 +49,7 @@ impl Request {
     pub(crate) fn is_write(&self) -> bool {
         let reads = ["get", "list", "watch"];
         !reads.contains(&self.verb.as_str())
-            && self
-                .object_ref
-                .as_ref()
-                .is_none_or(|object| object.resource != "leases")
+            && self.object_ref.as_ref().is_none_or(|object| object.resource != "leases")
     }
 
     /// Whether it is about something in this namespace.
@@ -65,16 +62,10 @@ impl Request {
     /// `verb group/resource/subresource`, as a role would have to grant it.
     pub(crate) fn permission(&self) -> String {
         let object = self.object_ref.clone().unwrap_or_default();
-        let group = if object.api_group.is_empty() {
-            String::new()
-        } else {
-            format!("{}/", object.api_group)
-        };
-        let subresource = if object.subresource.is_empty() {
-            String::new()
-        } else {
-            format!("/{}", object.subresource)
-        };
+        let group =
+            if object.api_group.is_empty() { String::new() } else { format!("{}/", object.api_group) };
+        let subresource =
+            if object.subresource.is_empty() { String::new() } else { format!("/{}", object.subresource) };
         format!("{} {group}{}{subresource}", self.verb, object.resource)
     }
 
@@ -82,12 +73,7 @@ impl Request {
     pub(crate) fn describe(&self) -> String {
         let object = self.object_ref.clone().unwrap_or_default();
         let code = self.response_status.as_ref().map_or(0, |status| status.code);
-        format!(
-            "{} {}/{} -> {code}",
-            self.permission(),
-            object.namespace,
-            object.name
-        )
+        format!("{} {}/{} -> {code}", self.permission(), object.namespace, object.name)
     }
 }
 
@@ -133,20 +119,11 @@ mod tests {
 
     #[test]
     fn a_lease_is_no_write_and_a_patch_of_a_status_is() {
-        let lease = request(
-            "update",
-            r#"{"resource":"leases","apiGroup":"coordination.k8s.io"}"#,
-        );
-        let status = request(
-            "patch",
-            r#"{"resource":"pods","subresource":"status","namespace":"a","name":"b"}"#,
-        );
+        let lease = request("update", r#"{"resource":"leases","apiGroup":"coordination.k8s.io"}"#);
+        let status =
+            request("patch", r#"{"resource":"pods","subresource":"status","namespace":"a","name":"b"}"#);
         assert_eq!(
-            [
-                lease.is_write(),
-                status.is_write(),
-                request("watch", "{}").is_write()
-            ],
+            [lease.is_write(), status.is_write(), request("watch", "{}").is_write()],
             [false, true, false]
         );
         assert_eq!(status.permission(), "patch pods/status");

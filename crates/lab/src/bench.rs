@@ -27,8 +27,7 @@ pub(crate) async fn api_latency(cluster: &Cluster, samples: usize) -> Result<Str
     let api: Api<ConfigMap> = Api::namespaced(cluster.client.clone(), "default");
     let selector = format!("{LABEL}=api");
     let remove = async || {
-        api.delete_collection(&DeleteParams::default(), &ListParams::default().labels(&selector))
-            .await
+        api.delete_collection(&DeleteParams::default(), &ListParams::default().labels(&selector)).await
     };
     remove().await?;
     let mut seen =
@@ -41,11 +40,7 @@ pub(crate) async fn api_latency(cluster: &Cluster, samples: usize) -> Result<Str
         )?;
         let started = Instant::now();
         // The watch is asked while the request is under way, as a controller would.
-        let create = async {
-            api.create(&PostParams::default(), &object)
-                .await
-                .map_err(anyhow::Error::from)
-        };
+        let create = async { api.create(&PostParams::default(), &object).await.map_err(anyhow::Error::from) };
         let shown = async {
             while let Some(object) = seen.try_next().await? {
                 if object.name_any() == name {
@@ -55,9 +50,7 @@ pub(crate) async fn api_latency(cluster: &Cluster, samples: usize) -> Result<Str
             anyhow::bail!("the watch ended")
         };
         let both = tokio::time::timeout(SEEN_DEADLINE, futures::future::try_join(create, shown));
-        let (_, latency) = both
-            .await
-            .with_context(|| format!("{name} was not seen in time"))??;
+        let (_, latency) = both.await.with_context(|| format!("{name} was not seen in time"))??;
         latencies.push(latency);
     }
     remove().await?;
@@ -67,11 +60,7 @@ pub(crate) async fn api_latency(cluster: &Cluster, samples: usize) -> Result<Str
     let shown = |per_cent| {
         quantile(per_cent).map_or_else(String::new, |one| format!("{:.1} ms", one.as_secs_f64() * 1000.0))
     };
-    Ok(format!(
-        "create to seen by a watch, {samples} samples: p50 {}, p99 {}",
-        shown(50),
-        shown(99)
-    ))
+    Ok(format!("create to seen by a watch, {samples} samples: p50 {}, p99 {}", shown(50), shown(99)))
 }
 
 /// Up, one scenario, down, again and again: what a lab that leaves something behind would not survive.
@@ -80,16 +69,7 @@ pub(crate) async fn cycles(paths: &Paths, lab: &str, count: usize) -> Result<()>
     let addons = Addon::selected(&[], paths)?;
     for number in 1..=count {
         let started = Instant::now();
-        let cluster = up::up(
-            paths,
-            &Wanted {
-                lab,
-                addons: &addons,
-                port: None,
-                kubeconfig: None,
-            },
-        )
-        .await?;
+        let cluster = up::up(paths, &Wanted { lab, addons: &addons, port: None, kubeconfig: None }).await?;
         let up = started.elapsed();
         let outcomes = scenario::run_all(&cluster, &chosen).await;
         ensure!(
@@ -99,11 +79,7 @@ pub(crate) async fn cycles(paths: &Paths, lab: &str, count: usize) -> Result<()>
         let stopping = Instant::now();
         let _lock = up::lock(paths)?;
         crate::node::stop(paths)?;
-        println!(
-            "cycle {number} of {count}: up {}, down {}",
-            seconds(up),
-            seconds(stopping.elapsed())
-        );
+        println!("cycle {number} of {count}: up {}, down {}", seconds(up), seconds(stopping.elapsed()));
     }
     Ok(())
 }

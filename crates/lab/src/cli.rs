@@ -152,8 +152,7 @@ impl Subject<'_> {
     }
 
     fn kubeconfig(&self) -> PathBuf {
-        self.kubeconfig
-            .map_or_else(|| self.paths.kubeconfig(), Path::to_path_buf)
+        self.kubeconfig.map_or_else(|| self.paths.kubeconfig(), Path::to_path_buf)
     }
 
     /// The lab must run, unless another cluster is meant.
@@ -168,11 +167,7 @@ impl Subject<'_> {
 /// Does what the user asks.
 pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
     let paths = Paths::of(&cli.name)?;
-    let subject = Subject {
-        lab: &cli.name,
-        paths: &paths,
-        kubeconfig: cli.kubeconfig.as_deref(),
-    };
+    let subject = Subject { lab: &cli.name, paths: &paths, kubeconfig: cli.kubeconfig.as_deref() };
     match cli.command {
         // Process 1 of the node: nothing of the asynchronous machinery below.
         LabCommand::Supervise { state } => {
@@ -184,10 +179,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
         LabCommand::Env => env(&subject),
         LabCommand::Kubectl { arguments } => {
             subject.require()?;
-            become_kubectl(
-                &subject,
-                &arguments.iter().map(String::as_str).collect::<Vec<_>>(),
-            )
+            become_kubectl(&subject, &arguments.iter().map(String::as_str).collect::<Vec<_>>())
         }
         LabCommand::Logs { part, follow, tail } => logs(&subject, &part, follow, tail),
         command => tokio::runtime::Runtime::new()?.block_on(work(command, &subject)),
@@ -195,72 +187,32 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
 }
 
 async fn work(command: LabCommand, subject: &Subject<'_>) -> Result<ExitCode> {
-    let Subject {
-        lab,
-        paths,
-        kubeconfig,
-    } = *subject;
+    let Subject { lab, paths, kubeconfig } = *subject;
     match command {
         LabCommand::Up { with, port } => {
             let started = Instant::now();
             let addons = Addon::selected(&with, paths)?;
-            up::up(
-                paths,
-                &Wanted {
-                    lab,
-                    addons: &addons,
-                    port,
-                    kubeconfig,
-                },
-            )
-            .await?;
-            eprintln!(
-                "lab: up after {}; next: eval \"$(cargo lab env)\"",
-                seconds(started.elapsed())
-            );
+            up::up(paths, &Wanted { lab, addons: &addons, port, kubeconfig }).await?;
+            eprintln!("lab: up after {}; next: eval \"$(cargo lab env)\"", seconds(started.elapsed()));
         }
         LabCommand::Status => {
             let report = status::of(&subject.running().await?, lab).await?;
             print(&report.text)?;
-            return Ok(if report.is_well {
-                ExitCode::SUCCESS
-            } else {
-                ExitCode::FAILURE
-            });
+            return Ok(if report.is_well { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
-        LabCommand::Image(ImageCommand::Load {
-            path,
-            image,
-            entrypoint,
-            user,
-        }) => {
+        LabCommand::Image(ImageCommand::Load { path, image, entrypoint, user }) => {
             let cluster = subject.running().await?;
             println!("{}", load_image(&cluster, &path, image, entrypoint, &user).await?);
         }
         LabCommand::Demo => demo::run(paths, lab, kubeconfig).await?,
         LabCommand::Test { quick, filter } => {
             let tier = if quick { Tier::Quick } else { Tier::All };
-            let tally = verify::run(
-                paths,
-                &Chosen {
-                    lab,
-                    kubeconfig,
-                    tier,
-                    filter: filter.as_deref(),
-                },
-            )
-            .await?;
-            return Ok(if tally.failed == 0 {
-                ExitCode::SUCCESS
-            } else {
-                ExitCode::FAILURE
-            });
+            let tally =
+                verify::run(paths, &Chosen { lab, kubeconfig, tier, filter: filter.as_deref() }).await?;
+            return Ok(if tally.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
         LabCommand::Bench(BenchCommand::Api { samples }) => {
-            println!(
-                "{}",
-                bench::api_latency(&subject.running().await?, samples).await?
-            );
+            println!("{}", bench::api_latency(&subject.running().await?, samples).await?);
         }
         LabCommand::Bench(BenchCommand::Cycles { count }) => bench::cycles(paths, lab, count).await?,
         other => bail!("{other:?} is done elsewhere"),
@@ -270,10 +222,7 @@ async fn work(command: LabCommand, subject: &Subject<'_>) -> Result<ExitCode> {
 
 fn down(subject: &Subject<'_>) -> Result<ExitCode> {
     if let Some(kubeconfig) = subject.kubeconfig {
-        let text = format!(
-            "{} is not a cluster of the lab's; down stops only those",
-            kubeconfig.display()
-        );
+        let text = format!("{} is not a cluster of the lab's; down stops only those", kubeconfig.display());
         return Err(Unmet::new(text).into());
     }
     let progress = Progress::new(1);
@@ -289,19 +238,12 @@ fn doctor(paths: &Paths) -> ExitCode {
     let rows: Vec<Vec<String>> = checks
         .iter()
         .map(|check| {
-            let (mark, text) = check
-                .found
-                .as_ref()
-                .map_or_else(|lack| ("FAIL", lack), |found| ("ok", found));
+            let (mark, text) = check.found.as_ref().map_or_else(|lack| ("FAIL", lack), |found| ("ok", found));
             vec![mark.to_owned(), check.what.to_owned(), text.clone()]
         })
         .collect();
     print!("{}", table::lines(&["", "WHAT", "FOUND"], &rows));
-    if checks.iter().all(|check| check.found.is_ok()) {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::from(2)
-    }
+    if checks.iter().all(|check| check.found.is_ok()) { ExitCode::SUCCESS } else { ExitCode::from(2) }
 }
 
 fn env(subject: &Subject<'_>) -> Result<ExitCode> {
@@ -314,10 +256,7 @@ fn env(subject: &Subject<'_>) -> Result<ExitCode> {
 /// This process becomes kubectl, so that signals, input and exit code are its own.
 fn become_kubectl(subject: &Subject<'_>, arguments: &[&str]) -> Result<ExitCode> {
     let mut kubectl = Command::new(up::tools(subject.paths)?.join("kubectl"));
-    let error = kubectl
-        .env("KUBECONFIG", subject.kubeconfig())
-        .args(arguments)
-        .exec();
+    let error = kubectl.env("KUBECONFIG", subject.kubeconfig()).args(arguments).exec();
     Err(error).context("failed to run the lab's kubectl")
 }
 
@@ -326,11 +265,7 @@ fn logs(subject: &Subject<'_>, part: &str, follow: bool, tail: u32) -> Result<Ex
     let file = subject.paths.log_of(part);
     if subject.kubeconfig.is_none() && file.is_file() {
         let mut command = Command::new("tail");
-        command
-            .arg("-n")
-            .arg(tail.to_string())
-            .args(follow.then_some("-F"))
-            .arg(&file);
+        command.arg("-n").arg(tail.to_string()).args(follow.then_some("-F")).arg(&file);
         return Err(command.exec()).context("failed to run tail");
     }
     let tools = up::tools(subject.paths)?;
@@ -353,22 +288,11 @@ fn logs(subject: &Subject<'_>, part: &str, follow: bool, tail: u32) -> Result<Ex
         }
     }
     let mut files: Vec<String> = std::fs::read_dir(subject.paths.log())?
-        .filter_map(|entry| {
-            entry
-                .ok()?
-                .file_name()
-                .to_str()?
-                .strip_suffix(".log")
-                .map(str::to_owned)
-        })
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.strip_suffix(".log").map(str::to_owned))
         .collect();
     files.sort();
     files.extend(names);
-    Err(Unmet::new(format!(
-        "nothing named '{part}' has a log; there are {}",
-        files.join(", ")
-    ))
-    .into())
+    Err(Unmet::new(format!("nothing named '{part}' has a log; there are {}", files.join(", "))).into())
 }
 
 async fn load_image(
@@ -391,10 +315,7 @@ async fn load_image(
     };
     let reference = image::reference(&name)?;
     let image = image::from_path(path, &reference, entrypoint, user)?;
-    let tar = cluster
-        .paths
-        .state
-        .join(format!("image-{}.tar", std::process::id()));
+    let tar = cluster.paths.state.join(format!("image-{}.tar", std::process::id()));
     image.write(&tar)?;
     let imported = image::import(node, &tar).await;
     std::fs::remove_file(&tar)?;

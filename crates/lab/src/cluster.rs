@@ -45,10 +45,7 @@ impl Cluster {
         tools: &Path,
     ) -> Result<Self> {
         let file = Kubeconfig::read_from(kubeconfig).map_err(|error| {
-            Unmet::new(format!(
-                "failed to read kubeconfig {}: {error}",
-                kubeconfig.display()
-            ))
+            Unmet::new(format!("failed to read kubeconfig {}: {error}", kubeconfig.display()))
         })?;
         let mut config = Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await?;
         config.connect_timeout = Some(Duration::from_secs(5));
@@ -170,10 +167,7 @@ impl Kinds {
 
     /// Namespaced kinds that can be listed.
     pub(crate) fn namespaced(&self) -> Vec<ApiResource> {
-        let kinds = self
-            .0
-            .groups()
-            .flat_map(kube::discovery::ApiGroup::recommended_resources);
+        let kinds = self.0.groups().flat_map(kube::discovery::ApiGroup::recommended_resources);
         kinds
             .filter(|(_, capabilities)| {
                 capabilities.scope == Scope::Namespaced && capabilities.supports_operation("list")
@@ -211,10 +205,7 @@ fn is_temporary(error: &anyhow::Error) -> bool {
 }
 
 fn kind(object: &DynamicObject) -> &str {
-    object
-        .types
-        .as_ref()
-        .map_or("object without kind", |types| types.kind.as_str())
+    object.types.as_ref().map_or("object without kind", |types| types.kind.as_str())
 }
 
 /// Reads a stream of manifests; empty documents count for nothing.
@@ -223,9 +214,7 @@ pub(crate) fn parse(manifests: &str) -> Result<Vec<DynamicObject>> {
     let options = serde_saphyr::options! { budget: None };
     let documents: Vec<serde_json::Value> = serde_saphyr::from_multiple_with_options(manifests, options)?;
     let objects = documents.into_iter().filter(|document| !document.is_null());
-    objects
-        .map(|document| serde_json::from_value(document).context("a manifest is no object"))
-        .collect()
+    objects.map(|document| serde_json::from_value(document).context("a manifest is no object")).collect()
 }
 
 /// What was last seen when a wait ended without success.

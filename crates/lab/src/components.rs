@@ -16,7 +16,7 @@ use crate::progress::Step;
 use crate::unmet::Unmet;
 
 /// Changes when the way of building changes, so that old entries are not taken for new ones.
-const RECIPE: &str = "static, trimmed, no debug information; 1";
+const RECIPE: &str = "static, trimmed, no debug information; 2";
 
 /// `component.yaml`.
 #[derive(Debug, Deserialize)]
@@ -75,13 +75,7 @@ impl Component {
             serde_saphyr::from_str(&text).with_context(|| format!("failed to read {}", file.display()))?;
         let key = content::name_of([RECIPE.as_bytes(), content::name_of_folder(&source)?.as_bytes()]);
         let built = paths.cache.join("components").join(format!("{name}-{key}"));
-        Ok(Self {
-            name: name.to_owned(),
-            recipe,
-            source,
-            built,
-            key,
-        })
+        Ok(Self { name: name.to_owned(), recipe, source, built, key })
     }
 
     pub(crate) fn is_built(&self) -> bool {
@@ -125,14 +119,8 @@ impl Component {
         let work = draft.join("work");
         fs::create_dir_all(draft.join("bin"))?;
         content::copy(&self.source, &work)?;
-        let build = Build {
-            component: self,
-            work: &work,
-            draft: &draft,
-        };
-        build
-            .run(step)
-            .with_context(|| format!("failed to build {} ({})", self.name, self.recipe.title))?;
+        let build = Build { component: self, work: &work, draft: &draft };
+        build.run(step).with_context(|| format!("failed to build {} ({})", self.name, self.recipe.title))?;
         fs::remove_dir_all(&work)?;
         fs::rename(&draft, &self.built)?;
         Ok(())
@@ -175,10 +163,7 @@ impl Build<'_> {
         for (built, ours) in &recipe.rename {
             fs::rename(bin.join(built), bin.join(ours))?;
         }
-        fs::write(
-            self.draft.join("versions.json"),
-            serde_json::to_vec_pretty(&self.versions(&bin)?)?,
-        )?;
+        fs::write(self.draft.join("versions.json"), serde_json::to_vec_pretty(&self.versions(&bin)?)?)?;
         Ok(())
     }
 
@@ -186,24 +171,11 @@ impl Build<'_> {
     fn compile(&self, step: &Step<'_>) -> Result<()> {
         let total = Self::output(self.go(&["list", "-deps", "tool"]))?.lines().count();
         let ldflags = format!("-s -w {}", self.component.recipe.ldflags.join(" "));
-        let mut build = self.go(&[
-            "build",
-            "-v",
-            "-trimpath",
-            "-buildvcs=false",
-            "-gcflags=all=-dwarf=false",
-            "-o",
-        ]);
-        build
-            .arg(self.draft.join("bin"))
-            .arg("-ldflags")
-            .arg(ldflags.trim())
-            .arg("tool");
-        let mut child = build
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .map_err(|error| no_go(&error))?;
+        let mut build =
+            self.go(&["build", "-v", "-trimpath", "-buildvcs=false", "-gcflags=all=-dwarf=false", "-o"]);
+        build.arg(self.draft.join("bin")).arg("-ldflags").arg(ldflags.trim()).arg("tool");
+        let mut child =
+            build.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().map_err(|error| no_go(&error))?;
         let said = child.stderr.take().context("go says nothing")?;
         let (mut compiled, mut last) = (0, Vec::new());
         for line in BufReader::new(said).lines() {
@@ -225,11 +197,8 @@ impl Build<'_> {
             let module: serde_json::Value = serde_json::from_str(&listed)?;
             let folder = module.get("Dir").and_then(|dir| dir.as_str());
             let folder = folder.with_context(|| format!("module {} has no folder", asset.module))?;
-            content::copy(
-                &Path::new(folder).join(&asset.path),
-                &self.draft.join("assets").join(&asset.to),
-            )
-            .with_context(|| format!("failed to copy {} of {}", asset.path, asset.module))?;
+            content::copy(&Path::new(folder).join(&asset.path), &self.draft.join("assets").join(&asset.to))
+                .with_context(|| format!("failed to copy {} of {}", asset.path, asset.module))?;
         }
         Ok(())
     }
@@ -249,18 +218,10 @@ impl Build<'_> {
 
     fn go(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new("go");
-        let module_mode = if self.work.join("vendor").is_dir() {
-            "-mod=vendor"
-        } else {
-            "-mod=readonly"
-        };
+        let module_mode = if self.work.join("vendor").is_dir() { "-mod=vendor" } else { "-mod=readonly" };
         command.current_dir(self.work).args(arguments);
         // Settings of the user's own that would change what is built.
-        command
-            .env("CGO_ENABLED", "0")
-            .env("GOWORK", "off")
-            .env_remove("GOOS")
-            .env_remove("GOARCH");
+        command.env("CGO_ENABLED", "0").env("GOWORK", "off").env_remove("GOOS").env_remove("GOARCH");
         let for_build = matches!(arguments.first(), Some(&"build" | &"list"));
         command.env("GOFLAGS", if for_build { module_mode } else { "" });
         command
@@ -269,20 +230,14 @@ impl Build<'_> {
     fn output(mut command: Command) -> Result<String> {
         let output = command.output().map_err(|error| no_go(&error))?;
         if !output.status.success() {
-            bail!(
-                "{command:?} failed:\n{}",
-                String::from_utf8_lossy(&output.stderr).trim()
-            );
+            bail!("{command:?} failed:\n{}", String::from_utf8_lossy(&output.stderr).trim());
         }
         Ok(String::from_utf8(output.stdout)?)
     }
 }
 
 fn no_go(error: &std::io::Error) -> anyhow::Error {
-    Unmet::new(format!(
-        "failed to run go: {error}; install Go 1.25.7 or newer and put it on the PATH"
-    ))
-    .into()
+    Unmet::new(format!("failed to run go: {error}; install Go 1.25.7 or newer and put it on the PATH")).into()
 }
 
 /// A package path, and not one of go's remarks (`go: downloading ...`, `# package` and the errors below it).
@@ -290,27 +245,12 @@ fn is_package(line: &str) -> bool {
     !line.is_empty() && !line.contains([' ', '\t', ':'])
 }
 
-/// From `go version -m`: the module among the dependencies whose path is the longest prefix of the program's package.
+/// From `go version -m`: the version of the module that the program's package is in.
 fn version_of_program(said: &str) -> Option<String> {
-    let words: Vec<Vec<&str>> = said
-        .lines()
-        .map(|line| line.split_whitespace().collect())
-        .collect();
-    let package = words.iter().find_map(|line| match line.as_slice() {
-        ["path", package] => Some(*package),
+    said.lines().find_map(|line| match line.split_whitespace().collect::<Vec<_>>().as_slice() {
+        ["mod", _, version, ..] => Some(version.trim_start_matches('v').to_owned()),
         _ => None,
-    })?;
-    let module_of = |line: &Vec<&'_ str>| match line.as_slice() {
-        ["dep" | "=>", module, version, ..] if package.starts_with(module) => {
-            Some((module.len(), version.to_string()))
-        }
-        _ => None,
-    };
-    let (_, version) = words
-        .iter()
-        .filter_map(module_of)
-        .max_by_key(|(length, _)| *length)?;
-    Some(version.trim_start_matches('v').to_owned())
+    })
 }
 
 fn remove_if_there(folder: &Path) -> std::io::Result<()> {
@@ -326,20 +266,15 @@ mod tests {
 
     #[test]
     fn the_version_of_a_program_is_that_of_its_own_module() {
-        let said = "bin/kubelet: go1.26\n\tpath\tk8s.io/kubernetes/cmd/kubelet\n\tmod\tlab/base\t(devel)\n\
-                    \tdep\tk8s.io/api\tv0.34.4\th1:x=\n\tdep\tk8s.io/kubernetes\tv1.34.4\th1:y=\n";
+        let said = "bin/kubelet: go1.26\n\tpath\tk8s.io/kubernetes/cmd/kubelet\n\
+                    \tmod\tk8s.io/kubernetes\tv1.34.4\th1:y=\n\tdep\tk8s.io/api\tv0.34.4\th1:x=\n";
         assert_eq!(version_of_program(said).as_deref(), Some("1.34.4"));
     }
 
     #[test]
     fn remarks_of_go_are_not_counted_as_packages() {
-        let lines = [
-            "k8s.io/api/core/v1",
-            "go: downloading x v1",
-            "# k8s.io/api",
-            "x.go:1:2: undefined: y",
-            "fmt",
-        ];
+        let lines =
+            ["k8s.io/api/core/v1", "go: downloading x v1", "# k8s.io/api", "x.go:1:2: undefined: y", "fmt"];
         assert_eq!(lines.map(is_package), [true, false, false, false, true]);
     }
 

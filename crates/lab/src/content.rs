@@ -22,13 +22,7 @@ pub(crate) fn name_of<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> String {
 pub(crate) fn name_of_folder(folder: &Path) -> io::Result<String> {
     let mut parts = Vec::new();
     for file in files_below(folder)? {
-        parts.push(
-            file.strip_prefix(folder)
-                .unwrap_or(&file)
-                .display()
-                .to_string()
-                .into_bytes(),
-        );
+        parts.push(file.strip_prefix(folder).unwrap_or(&file).display().to_string().into_bytes());
         parts.push(fs::read(&file)?);
     }
     Ok(name_of(parts.iter().map(Vec::as_slice)))

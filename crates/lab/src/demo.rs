@@ -16,28 +16,10 @@ use crate::up::{self, Wanted};
 pub(crate) async fn run(paths: &Paths, lab: &str, kubeconfig: Option<&Path>) -> Result<()> {
     let addons = Addon::selected(&[], paths)?;
     let demo = Addon::load("demo", paths)?;
-    let cluster = up::up(
-        paths,
-        &Wanted {
-            lab,
-            addons: &addons,
-            port: None,
-            kubeconfig,
-        },
-    )
-    .await?;
+    let cluster = up::up(paths, &Wanted { lab, addons: &addons, port: None, kubeconfig }).await?;
     up::build(paths, demo.components.iter())?;
     registry::push_chart(&cluster, &demo.asset("podinfo/chart")?).await?;
-    let cluster = up::up(
-        paths,
-        &Wanted {
-            lab,
-            addons: &[demo],
-            port: None,
-            kubeconfig,
-        },
-    )
-    .await?;
+    let cluster = up::up(paths, &Wanted { lab, addons: &[demo], port: None, kubeconfig }).await?;
     show(&cluster).await
 }
 
@@ -47,15 +29,9 @@ async fn show(cluster: &Cluster) -> Result<()> {
     say(cluster, "get pods,services --namespace demo").await?;
     // Through the API server, so that it works on every cluster.
     let path = "/api/v1/namespaces/demo/services/podinfo:http/proxy/";
-    let answer = cluster
-        .client
-        .request_text(http::Request::get(path).body(Vec::new())?)
-        .await?;
+    let answer = cluster.client.request_text(http::Request::get(path).body(Vec::new())?).await?;
     let answer: Value = serde_json::from_str(&answer).context("podinfo answers something else than JSON")?;
-    ensure!(
-        answer.get("hostname").is_some(),
-        "podinfo does not say where it runs: {answer}"
-    );
+    ensure!(answer.get("hostname").is_some(), "podinfo does not say where it runs: {answer}");
     let address = match &cluster.node {
         Some(_) => format!("http://{}/", node::published(&cluster.paths, DEMO_PORT)?),
         None => path.to_owned(),
@@ -71,16 +47,9 @@ async fn show(cluster: &Cluster) -> Result<()> {
 
 /// Shows a command as a user would type it, and its answer.
 async fn say(cluster: &Cluster, arguments: &str) -> Result<()> {
-    let output = cluster
-        .tool("kubectl")
-        .args(arguments.split(' '))
-        .output()
-        .await?;
+    let output = cluster.tool("kubectl").args(arguments.split(' ')).output().await?;
     let said = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "kubectl {arguments}: {}", said.trim());
-    println!(
-        "$ kubectl {arguments}\n{}",
-        String::from_utf8_lossy(&output.stdout)
-    );
+    println!("$ kubectl {arguments}\n{}", String::from_utf8_lossy(&output.stdout));
     Ok(())
 }

@@ -11,25 +11,15 @@ use crate::cluster::{Cluster, Kinds};
 /// Lines of a log that say enough.
 const LOG_LINES: i64 = 15;
 /// Kinds that hold secrets, or say nothing that their neighbours do not say better.
-const NOT_SHOWN: [&str; 7] = [
-    "Secret",
-    "Event",
-    "EndpointSlice",
-    "Endpoints",
-    "ControllerRevision",
-    "Lease",
-    "Pod",
-];
+const NOT_SHOWN: [&str; 7] =
+    ["Secret", "Event", "EndpointSlice", "Endpoints", "ControllerRevision", "Lease", "Pod"];
 
 /// Everything in a namespace that says how it is, its events and the logs of its pods.
 pub(crate) async fn namespace(cluster: &Cluster, namespace: &str) -> String {
     let mut text = format!("--- namespace {namespace}\n");
     match Kinds::of(&cluster.client).await {
         Ok(kinds) => {
-            for resource in kinds
-                .namespaced()
-                .iter()
-                .filter(|kind| !NOT_SHOWN.contains(&kind.kind.as_str()))
+            for resource in kinds.namespaced().iter().filter(|kind| !NOT_SHOWN.contains(&kind.kind.as_str()))
             {
                 let api: Api<DynamicObject> =
                     Api::namespaced_with(cluster.client.clone(), namespace, resource);
@@ -37,12 +27,7 @@ pub(crate) async fn namespace(cluster: &Cluster, namespace: &str) -> String {
                     if object.data.get("status").is_some() {
                         line(
                             &mut text,
-                            &format!(
-                                "{} {}: {}",
-                                resource.kind,
-                                object.name_any(),
-                                state_of(&object.data)
-                            ),
+                            &format!("{} {}: {}", resource.kind, object.name_any(), state_of(&object.data)),
                         );
                     }
                 }
@@ -63,30 +48,18 @@ pub(crate) async fn pods(cluster: &Cluster, namespace: &str) -> String {
     let mut text = String::new();
     for pod in pods {
         let status = serde_json::to_value(&pod.status).unwrap_or_default();
-        let phase = status
-            .get("phase")
-            .and_then(Value::as_str)
-            .unwrap_or("not observed");
+        let phase = status.get("phase").and_then(Value::as_str).unwrap_or("not observed");
         line(&mut text, &format!("pod {namespace}/{}: {phase}", pod.name_any()));
         for container in containers(&status) {
             let name = container.get("name").and_then(Value::as_str).unwrap_or_default();
             let state = container.get("state").map(Value::to_string).unwrap_or_default();
-            let restarts = container
-                .get("restartCount")
-                .and_then(Value::as_i64)
-                .unwrap_or_default();
-            line(
-                &mut text,
-                &format!("  container {name}: {state}, {restarts} restarts"),
-            );
+            let restarts = container.get("restartCount").and_then(Value::as_i64).unwrap_or_default();
+            line(&mut text, &format!("  container {name}: {state}, {restarts} restarts"));
             text += &log(&api, &pod.name_any(), name, restarts > 0).await;
         }
         if let (Some(_), Some(uid)) = (&cluster.node, pod.uid()) {
-            let folder = cluster
-                .paths
-                .log()
-                .join("pods")
-                .join(format!("{namespace}_{}_{uid}", pod.name_any()));
+            let folder =
+                cluster.paths.log().join("pods").join(format!("{namespace}_{}_{uid}", pod.name_any()));
             line(&mut text, &format!("  whole logs: {}", folder.display()));
         }
     }
@@ -116,8 +89,7 @@ async fn log(api: &Api<Pod>, pod: &str, container: &str, restarted: bool) -> Str
         let said = api.logs(pod, &params(previous)).await.unwrap_or_default();
         if !said.is_empty() {
             line(&mut text, &format!("    log {title}:"));
-            said.lines()
-                .for_each(|said| line(&mut text, &format!("      {said}")));
+            said.lines().for_each(|said| line(&mut text, &format!("      {said}")));
         }
     }
     text
@@ -128,18 +100,12 @@ async fn events(cluster: &Cluster, namespace: &str) -> String {
     let mut text = String::new();
     for event in api.list(&ListParams::default()).await.into_iter().flatten() {
         let object = &event.involved_object;
-        let about = format!(
-            "{} {}",
-            object.kind.as_deref().unwrap_or("?"),
-            object.name.as_deref().unwrap_or("?")
-        );
+        let about =
+            format!("{} {}", object.kind.as_deref().unwrap_or("?"), object.name.as_deref().unwrap_or("?"));
         let reason = event.reason.as_deref().unwrap_or("?");
         line(
             &mut text,
-            &format!(
-                "event {reason} on {about}: {}",
-                event.message.as_deref().unwrap_or("").trim()
-            ),
+            &format!("event {reason} on {about}: {}", event.message.as_deref().unwrap_or("").trim()),
         );
     }
     text
@@ -150,28 +116,15 @@ pub(crate) fn state_of(data: &Value) -> String {
     let Some(status) = data.get("status") else {
         return "it has no status yet".to_owned();
     };
-    let conditions = status
-        .get("conditions")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten();
-    let field = |entry: &Value, name: &str| {
-        entry
-            .get(name)
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-            .to_owned()
-    };
+    let conditions = status.get("conditions").and_then(Value::as_array).into_iter().flatten();
+    let field =
+        |entry: &Value, name: &str| entry.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
     let said: Vec<String> = conditions
         .map(|entry| {
             let (kind, status) = (field(entry, "type"), field(entry, "status"));
-            format!(
-                "{kind}={status}/{} {}",
-                field(entry, "reason"),
-                field(entry, "message")
-            )
-            .trim()
-            .to_owned()
+            format!("{kind}={status}/{} {}", field(entry, "reason"), field(entry, "message"))
+                .trim()
+                .to_owned()
         })
         .collect();
     match (said.is_empty(), status.get("phase")) {
@@ -196,10 +149,7 @@ mod tests {
         let data = json!({"status": {"phase": "Pending", "conditions": [
             {"type": "Ready", "status": "False", "reason": "Waiting", "message": "for a volume"}]}});
         assert_eq!(state_of(&data), "Ready=False/Waiting for a volume");
-        assert_eq!(
-            state_of(&json!({"status": {"phase": "Failed"}})),
-            "phase \"Failed\""
-        );
+        assert_eq!(state_of(&json!({"status": {"phase": "Failed"}})), "phase \"Failed\"");
         assert_eq!(state_of(&json!({})), "it has no status yet");
     }
 }

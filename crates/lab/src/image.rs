@@ -39,15 +39,10 @@ impl Image {
     pub(crate) fn write(&self, to: &Path) -> Result<()> {
         let folder = to.parent().context("an image needs a folder to be written to")?;
         fs::create_dir_all(folder)?;
-        let draft = folder.join(format!(
-            ".{}-{}",
-            std::process::id(),
-            content::name_of([self.reference.as_bytes()])
-        ));
+        let draft =
+            folder.join(format!(".{}-{}", std::process::id(), content::name_of([self.reference.as_bytes()])));
         let layer = draft.with_extension("layer");
-        let written = self
-            .write_layer(&layer)
-            .and_then(|blob| self.write_layout(&draft, &layer, &blob));
+        let written = self.write_layer(&layer).and_then(|blob| self.write_layout(&draft, &layer, &blob));
         // The layer is in the tar now, or nowhere.
         drop(fs::remove_file(&layer));
         written.with_context(|| format!("failed to write image {}", self.reference))?;
@@ -83,7 +78,7 @@ impl Image {
     }
 
     fn write_layout(&self, to: &Path, layer: &Path, layer_blob: &Blob) -> Result<()> {
-        let config = serde_json::to_vec(&self.configuration(&layer_blob.digest))?;
+        let config = serde_json::to_vec(&self.configuration(layer_blob))?;
         let config_blob = Blob::of(&config);
         let manifest = serde_json::to_vec(&json!({
             "schemaVersion": 2,
@@ -92,10 +87,13 @@ impl Image {
             "layers": [layer_blob.descriptor("application/vnd.oci.image.layer.v1.tar")],
         }))?;
         let manifest_blob = Blob::of(&manifest);
-        let mut entry = manifest_blob.descriptor("application/vnd.oci.image.manifest.v1+json");
-        entry["platform"] = platform();
-        entry["annotations"] = json!({"io.containerd.image.name": self.reference});
-        let index = serde_json::to_vec(&json!({"schemaVersion": 2, "manifests": [entry]}))?;
+        let index = serde_json::to_vec(&json!({"schemaVersion": 2, "manifests": [{
+            "mediaType": "application/vnd.oci.image.manifest.v1+json",
+            "digest": manifest_blob.name(),
+            "size": manifest_blob.size,
+            "platform": {"architecture": ARCHITECTURE, "os": "linux"},
+            "annotations": {"io.containerd.image.name": self.reference},
+        }]}))?;
 
         let mut tar = tar::Builder::new(File::create(to)?);
         append_bytes(&mut tar, "oci-layout", br#"{"imageLayoutVersion":"1.0.0"}"#)?;
@@ -107,29 +105,24 @@ impl Image {
         Ok(())
     }
 
-    fn configuration(&self, layer: &str) -> Value {
-        let mut configuration = platform();
-        configuration["created"] = json!("1970-01-01T00:00:00Z");
-        configuration["config"] = json!({
-            "User": self.user,
-            "Env": ["PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"],
-            "Entrypoint": self.entrypoint,
-            "Cmd": self.command,
-        });
-        configuration["rootfs"] = json!({"type": "layers", "diff_ids": [format!("sha256:{layer}")]});
-        configuration["history"] = json!([{"created": "1970-01-01T00:00:00Z", "created_by": "cargo lab"}]);
-        configuration
+    fn configuration(&self, layer: &Blob) -> Value {
+        json!({
+            "architecture": ARCHITECTURE,
+            "os": "linux",
+            "created": "1970-01-01T00:00:00Z",
+            "config": {
+                "User": self.user,
+                "Env": ["PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"],
+                "Entrypoint": self.entrypoint,
+                "Cmd": self.command,
+            },
+            "rootfs": {"type": "layers", "diff_ids": [layer.name()]},
+            "history": [{"created": "1970-01-01T00:00:00Z", "created_by": "cargo lab"}],
+        })
     }
 }
 
-fn platform() -> Value {
-    let architecture = if cfg!(target_arch = "aarch64") {
-        "arm64"
-    } else {
-        "amd64"
-    };
-    json!({"architecture": architecture, "os": "linux"})
-}
+const ARCHITECTURE: &str = if cfg!(target_arch = "aarch64") { "arm64" } else { "amd64" };
 
 /// Content that is named by its hash.
 struct Blob {
@@ -139,14 +132,15 @@ struct Blob {
 
 impl Blob {
     fn of(bytes: &[u8]) -> Self {
-        Self {
-            digest: content::hexadecimal(&Sha256::digest(bytes)),
-            size: bytes.len() as u64,
-        }
+        Self { digest: content::hexadecimal(&Sha256::digest(bytes)), size: bytes.len() as u64 }
     }
 
     fn descriptor(&self, media_type: &str) -> Value {
-        json!({"mediaType": media_type, "digest": format!("sha256:{}", self.digest), "size": self.size})
+        json!({"mediaType": media_type, "digest": self.name(), "size": self.size})
+    }
+
+    fn name(&self) -> String {
+        format!("sha256:{}", self.digest)
     }
 
     fn path(&self) -> String {
@@ -163,18 +157,11 @@ struct Hashing {
 
 impl Hashing {
     fn new(file: File) -> Self {
-        Self {
-            file,
-            hash: Sha256::new(),
-            size: 0,
-        }
+        Self { file, hash: Sha256::new(), size: 0 }
     }
 
     fn finish(self) -> Blob {
-        Blob {
-            digest: content::hexadecimal(&self.hash.finalize()),
-            size: self.size,
-        }
+        Blob { digest: content::hexadecimal(&self.hash.finalize()), size: self.size }
     }
 }
 
@@ -217,38 +204,23 @@ fn append_program<W: Write>(tar: &mut tar::Builder<W>, path: &str, program: &Pat
 
 /// References of the images that the node has.
 pub(crate) async fn list(node: &Node) -> Result<Vec<String>> {
-    let said = ctr(node, &["images", "list", "--quiet"])
-        .await
-        .context("failed to list images")?;
+    let said = ctr(node, &["images", "list", "--quiet"]).await.context("failed to list images")?;
     Ok(said.lines().map(str::to_owned).collect())
 }
 
 /// Loads an image's tar file into the node.
 pub(crate) async fn import(node: &Node, tar: &Path) -> Result<()> {
     let path = tar.display().to_string();
-    ctr(node, &["images", "import", &path])
-        .await
-        .with_context(|| format!("failed to import {path}"))?;
+    ctr(node, &["images", "import", &path]).await.with_context(|| format!("failed to import {path}"))?;
     Ok(())
 }
 
 async fn ctr(node: &Node, arguments: &[&str]) -> Result<String> {
     let mut command = tokio::process::Command::new("ctr");
-    command
-        .arg("--address")
-        .arg(node.containerd())
-        .args(["--namespace", "k8s.io"])
-        .args(arguments);
-    let output = command
-        .kill_on_drop(true)
-        .output()
-        .await
-        .context("failed to run ctr (Debian package containerd)")?;
-    ensure!(
-        output.status.success(),
-        "ctr: {}",
-        String::from_utf8_lossy(&output.stderr).trim()
-    );
+    command.arg("--address").arg(node.containerd()).args(["--namespace", "k8s.io"]).args(arguments);
+    let output =
+        command.kill_on_drop(true).output().await.context("failed to run ctr (Debian package containerd)")?;
+    ensure!(output.status.success(), "ctr: {}", String::from_utf8_lossy(&output.stderr).trim());
     Ok(String::from_utf8(output.stdout)?)
 }
 
@@ -266,32 +238,19 @@ pub(crate) fn reference(name: &str) -> Result<String> {
     } else {
         format!("{name}:1")
     };
-    let has_registry = tagged
-        .split_once('/')
-        .is_some_and(|(first, _)| first.contains(['.', ':']));
-    Ok(if has_registry {
-        tagged
-    } else {
-        format!("lab.local/{tagged}")
-    })
+    let has_registry = tagged.split_once('/').is_some_and(|(first, _)| first.contains(['.', ':']));
+    Ok(if has_registry { tagged } else { format!("lab.local/{tagged}") })
 }
 
 /// The image that `image load` makes of what the user names: a folder is the root file system, a file the program.
 pub(crate) fn from_path(path: &Path, reference: &str, entrypoint: Vec<String>, user: &str) -> Result<Image> {
-    let mut image = Image {
-        reference: reference.to_owned(),
-        entrypoint,
-        user: user.to_owned(),
-        ..Image::default()
-    };
+    let mut image =
+        Image { reference: reference.to_owned(), entrypoint, user: user.to_owned(), ..Image::default() };
     if path.is_dir() {
         image.folders.insert("/".to_owned(), path.to_path_buf());
     } else if path.is_file() {
         warn_if_dynamic(path)?;
-        let name = path
-            .file_name()
-            .and_then(|name| name.to_str())
-            .context("the program needs a name")?;
+        let name = path.file_name().and_then(|name| name.to_str()).context("the program needs a name")?;
         let inside = format!("/usr/local/bin/{name}");
         if image.entrypoint.is_empty() {
             image.entrypoint = vec![inside.clone()];
@@ -310,10 +269,7 @@ fn warn_if_dynamic(program: &Path) -> Result<()> {
     let mut file = File::open(program)?;
     file.rewind()?;
     file.take(4096).read_to_end(&mut start)?;
-    if start
-        .windows(8)
-        .any(|bytes| bytes == b"/ld-linu" || bytes == b"/lib/ld-")
-    {
+    if start.windows(8).any(|bytes| bytes == b"/ld-linu" || bytes == b"/lib/ld-") {
         eprintln!(
             "lab: {} is dynamically linked, and the image holds nothing else; build it for x86_64-unknown-linux-musl, \
              or load a root folder that has its libraries",
@@ -329,13 +285,8 @@ pub(crate) fn compile_pause(source: &Path, to: &Path) -> Result<()> {
     fs::create_dir_all(folder)?;
     let draft = folder.join(format!(".pause-{}", std::process::id()));
     let mut command = Command::new("cc");
-    command
-        .args(["-Os", "-static", "-s", "-o"])
-        .arg(&draft)
-        .arg(source);
-    let output = command
-        .output()
-        .context("failed to run cc (Debian packages gcc and libc6-dev)")?;
+    command.args(["-Os", "-static", "-s", "-o"]).arg(&draft).arg(source);
+    let output = command.output().context("failed to run cc (Debian packages gcc and libc6-dev)")?;
     ensure!(
         output.status.success(),
         "failed to compile pause: {}",
@@ -370,10 +321,7 @@ mod tests {
         image.write(&tar).expect("written");
 
         let mut blobs = BTreeMap::new();
-        for entry in tar::Archive::new(File::open(&tar).expect("open"))
-            .entries()
-            .expect("entries")
-        {
+        for entry in tar::Archive::new(File::open(&tar).expect("open")).entries().expect("entries") {
             let mut entry = entry.expect("entry");
             let path = entry.path().expect("path").display().to_string();
             let mut bytes = Vec::new();
@@ -384,17 +332,10 @@ mod tests {
 
         let index: Value = serde_json::from_slice(&blobs["index.json"]).expect("index");
         let entry = &index["manifests"][0];
-        assert_eq!(
-            entry["annotations"]["io.containerd.image.name"],
-            "lab.local/hello:1"
-        );
+        assert_eq!(entry["annotations"]["io.containerd.image.name"], "lab.local/hello:1");
         let blob = |digest: &Value| {
             let bytes = &blobs[&format!("blobs/{}", digest.as_str().expect("digest").replace(':', "/"))];
-            assert_eq!(
-                *digest,
-                format!("sha256:{}", Blob::of(bytes).digest),
-                "content matches its name"
-            );
+            assert_eq!(*digest, format!("sha256:{}", Blob::of(bytes).digest), "content matches its name");
             bytes
         };
         let manifest: Value = serde_json::from_slice(blob(&entry["digest"])).expect("manifest");

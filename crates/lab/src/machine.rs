@@ -37,58 +37,25 @@ pub(crate) struct Check {
 /// Everything that the lab needs, for `doctor`.
 pub(crate) fn checks(paths: &Paths) -> Vec<Check> {
     vec![
-        Check {
-            what: "root",
-            found: root(),
-        },
-        Check {
-            what: "system",
-            found: system(),
-        },
-        Check {
-            what: "Debian packages",
-            found: packages(),
-        },
-        Check {
-            what: "C compiler",
-            found: compiler(),
-        },
-        Check {
-            what: "Go",
-            found: version("go", &["version"], OLDEST_GO, "install Go"),
-        },
+        Check { what: "root", found: root() },
+        Check { what: "system", found: system() },
+        Check { what: "Debian packages", found: packages() },
+        Check { what: "C compiler", found: compiler() },
+        Check { what: "Go", found: version("go", &["version"], OLDEST_GO, "install Go") },
         Check {
             what: "Rust",
             found: version("rustc", &["--version"], OLDEST_RUST, "run rustup update stable"),
         },
-        Check {
-            what: "cgroups",
-            found: cgroups(),
-        },
-        Check {
-            what: "disk to run",
-            found: disk(&paths.state, DISK_TO_RUN),
-        },
-        Check {
-            what: "disk to build",
-            found: disk(&paths.cache, DISK_TO_BUILD),
-        },
-        Check {
-            what: "memory",
-            found: memory(),
-        },
+        Check { what: "cgroups", found: cgroups() },
+        Check { what: "disk to run", found: disk(&paths.state, DISK_TO_RUN) },
+        Check { what: "disk to build", found: disk(&paths.cache, DISK_TO_BUILD) },
+        Check { what: "memory", found: memory() },
     ]
 }
 
 /// Before a node is started: all that can be seen, and the packages installed.
 pub(crate) fn can_run(paths: &Paths) -> Result<()> {
-    for found in [
-        root(),
-        system(),
-        cgroups(),
-        disk(&paths.state, DISK_TO_RUN),
-        memory(),
-    ] {
+    for found in [root(), system(), cgroups(), disk(&paths.state, DISK_TO_RUN), memory()] {
         found.map_err(Unmet::new)?;
     }
     install_packages()?;
@@ -98,10 +65,7 @@ pub(crate) fn can_run(paths: &Paths) -> Result<()> {
 
 /// Before components are built.
 pub(crate) fn can_build(paths: &Paths) -> Result<()> {
-    for found in [
-        version("go", &["version"], OLDEST_GO, "install Go"),
-        disk(&paths.cache, DISK_TO_BUILD),
-    ] {
+    for found in [version("go", &["version"], OLDEST_GO, "install Go"), disk(&paths.cache, DISK_TO_BUILD)] {
         found.map_err(Unmet::new)?;
     }
     Ok(())
@@ -122,9 +86,7 @@ fn root() -> Result<String, String> {
 fn system() -> Result<String, String> {
     let system = format!("{} {}", std::env::consts::OS, std::env::consts::ARCH);
     if std::env::consts::OS != "linux" {
-        return Err(format!(
-            "this is {system}; the lab needs Linux, for example in a virtual machine"
-        ));
+        return Err(format!("this is {system}; the lab needs Linux, for example in a virtual machine"));
     }
     let file_systems = fs::read_to_string("/proc/filesystems").unwrap_or_default();
     if file_systems.contains("overlay") {
@@ -135,11 +97,7 @@ fn system() -> Result<String, String> {
 }
 
 fn missing_packages() -> Vec<&'static str> {
-    PACKAGES
-        .iter()
-        .filter(|(program, _)| !is_there(program))
-        .map(|(_, package)| *package)
-        .collect()
+    PACKAGES.iter().filter(|(program, _)| !is_there(program)).map(|(_, package)| *package).collect()
 }
 
 fn packages() -> Result<String, String> {
@@ -147,10 +105,7 @@ fn packages() -> Result<String, String> {
     if missing.is_empty() {
         Ok("all there".to_owned())
     } else {
-        Err(format!(
-            "missing: {0}; up installs them, or run: apt-get install {0}",
-            missing.join(" ")
-        ))
+        Err(format!("missing: {0}; up installs them, or run: apt-get install {0}", missing.join(" ")))
     }
 }
 
@@ -199,43 +154,29 @@ fn cgroups() -> Result<String, String> {
         return Ok("version 2".to_owned());
     }
     let needed = ["cpu", "cpuset", "memory", "pids", "devices", "freezer"];
-    let missing: Vec<&str> = needed
-        .into_iter()
-        .filter(|name| !Path::new("/sys/fs/cgroup").join(name).is_dir())
-        .collect();
+    let missing: Vec<&str> =
+        needed.into_iter().filter(|name| !Path::new("/sys/fs/cgroup").join(name).is_dir()).collect();
     if missing.is_empty() {
         Ok("version 1".to_owned())
     } else {
-        Err(format!(
-            "cgroup controllers missing below /sys/fs/cgroup: {}; mount them",
-            missing.join(" ")
-        ))
+        Err(format!("cgroup controllers missing below /sys/fs/cgroup: {}; mount them", missing.join(" ")))
     }
 }
 
 fn disk(folder: &Path, needed: u64) -> Result<String, String> {
     // The folder may not exist yet; its file system does.
-    let existing = folder
-        .ancestors()
-        .find(|folder| folder.exists())
-        .unwrap_or(Path::new("/"));
-    let free = statvfs(existing)
-        .map(|disk| disk.f_bavail * disk.f_frsize)
-        .map_err(|error| error.to_string())?;
+    let existing = folder.ancestors().find(|folder| folder.exists()).unwrap_or(Path::new("/"));
+    let free =
+        statvfs(existing).map(|disk| disk.f_bavail * disk.f_frsize).map_err(|error| error.to_string())?;
     let shown = format!("{} GiB free in {}", free / GIB, existing.display());
-    if free >= needed {
-        Ok(shown)
-    } else {
-        Err(format!("{shown}, {} GiB needed; free some", needed / GIB))
-    }
+    if free >= needed { Ok(shown) } else { Err(format!("{shown}, {} GiB needed; free some", needed / GIB)) }
 }
 
 fn memory() -> Result<String, String> {
     let text = fs::read_to_string("/proc/meminfo").map_err(|error| error.to_string())?;
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
-    let kibibytes: u64 = line
-        .and_then(|line| line.split_whitespace().next()?.parse().ok())
-        .unwrap_or_default();
+    let kibibytes: u64 =
+        line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or_default();
     let (available, needed) = (kibibytes * 1024, MEMORY_TO_RUN);
     let shown = format!("{:.1} GiB available", kibibytes as f64 / (1024.0 * 1024.0));
     if available >= needed {
@@ -287,10 +228,7 @@ mod tests {
     #[test]
     fn versions_are_found_in_what_tools_say() {
         assert_eq!(version_in("go version go1.26.8 linux/amd64"), Some((1, 26, 8)));
-        assert_eq!(
-            version_in("rustc 1.95.0 (59807616e 2026-04-14)"),
-            Some((1, 95, 0))
-        );
+        assert_eq!(version_in("rustc 1.95.0 (59807616e 2026-04-14)"), Some((1, 95, 0)));
         assert_eq!(version_in("go version go1.26rc1 linux/amd64"), None);
         assert_eq!(version_in("nothing"), None);
     }
@@ -298,10 +236,7 @@ mod tests {
     #[test]
     fn a_missing_tool_is_named_with_what_to_do() {
         let text = version("no-such-go", &[], OLDEST_GO, "install Go").expect_err("it is missing");
-        assert!(
-            text.contains("no-such-go") && text.contains("install Go 1.25.7 or newer"),
-            "{text}"
-        );
+        assert!(text.contains("no-such-go") && text.contains("install Go 1.25.7 or newer"), "{text}");
         let text = disk(Path::new("/"), u64::MAX).expect_err("no disk is that large");
         assert!(text.contains("GiB needed"), "{text}");
     }

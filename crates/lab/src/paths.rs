@@ -67,11 +67,7 @@ pub(crate) fn source(relative: &str) -> PathBuf {
 
 /// The root of the checkout.
 pub(crate) fn workspace() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .ancestors()
-        .nth(2)
-        .unwrap_or(Path::new("."))
-        .to_path_buf()
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap_or(Path::new(".")).to_path_buf()
 }
 
 fn user_folder(variable: &str, below_home: &str) -> Result<PathBuf> {

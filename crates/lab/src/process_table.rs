@@ -25,10 +25,7 @@ impl Running {
 
     /// The program's name, without its folder.
     pub(crate) fn program(&self) -> &str {
-        self.arguments
-            .first()
-            .and_then(|path| path.rsplit('/').next())
-            .unwrap_or_default()
+        self.arguments.first().and_then(|path| path.rsplit('/').next()).unwrap_or_default()
     }
 }
 
@@ -38,9 +35,7 @@ pub(crate) fn all() -> Vec<Running> {
     let Ok(entries) = fs::read_dir("/proc") else {
         return Vec::new();
     };
-    let pids = entries
-        .flatten()
-        .filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     pids.filter_map(|pid| read(pid, uptime)).collect()
 }
 
@@ -59,10 +54,7 @@ pub(crate) fn below(root: i32, all: &[Running]) -> Vec<Running> {
             }
         }
     }
-    all.iter()
-        .filter(|process| seen.contains(&process.pid))
-        .cloned()
-        .collect()
+    all.iter().filter(|process| seen.contains(&process.pid)).cloned().collect()
 }
 
 fn read(pid: i32, uptime: f64) -> Option<Running> {
@@ -106,10 +98,7 @@ mod tests {
     fn this_process_is_found_with_its_size_and_arguments() {
         let me = std::process::id().cast_signed();
         let table = all();
-        let found = table
-            .iter()
-            .find(|process| process.pid == me)
-            .expect("the test itself runs");
+        let found = table.iter().find(|process| process.pid == me).expect("the test itself runs");
         assert!(found.rss > 100_000, "{found:?}");
         assert!(found.age < 3600, "{found:?}");
         assert_eq!(found.arguments.first().cloned(), std::env::args().next());
@@ -117,20 +106,8 @@ mod tests {
 
     #[test]
     fn a_process_tree_holds_grandchildren_and_nothing_else() {
-        let process = |pid, parent| Running {
-            pid,
-            parent,
-            arguments: vec![],
-            rss: 0,
-            age: 0,
-        };
-        let table = [
-            process(1, 0),
-            process(5, 1),
-            process(6, 5),
-            process(7, 6),
-            process(8, 1),
-        ];
+        let process = |pid, parent| Running { pid, parent, arguments: vec![], rss: 0, age: 0 };
+        let table = [process(1, 0), process(5, 1), process(6, 5), process(7, 6), process(8, 1)];
         let pids: Vec<i32> = below(5, &table).iter().map(|process| process.pid).collect();
         assert_eq!(pids, [5, 6, 7]);
     }

@@ -27,20 +27,11 @@ pub(crate) struct Step<'a> {
 impl Progress {
     pub(crate) fn new(total: usize) -> Self {
         let now = Instant::now();
-        Self {
-            total,
-            done: AtomicUsize::new(0),
-            spoke: Mutex::new(now),
-            terminal: stderr().is_terminal(),
-        }
+        Self { total, done: AtomicUsize::new(0), spoke: Mutex::new(now), terminal: stderr().is_terminal() }
     }
 
     pub(crate) fn begin(&self, what: impl Into<String>) -> Step<'_> {
-        let step = Step {
-            progress: self,
-            what: what.into(),
-            started: Instant::now(),
-        };
+        let step = Step { progress: self, what: what.into(), started: Instant::now() };
         step.note("");
         step
     }
@@ -73,10 +64,7 @@ impl Step<'_> {
     pub(crate) fn done(self) {
         let number = self.progress.done.fetch_add(1, Ordering::Relaxed) + 1;
         let elapsed = seconds(self.started.elapsed());
-        self.progress.say(&format!(
-            "[{number:>2}/{}] {:<58} {elapsed:>8}",
-            self.progress.total, self.what
-        ));
+        self.progress.say(&format!("[{number:>2}/{}] {:<58} {elapsed:>8}", self.progress.total, self.what));
     }
 }
 

@@ -54,20 +54,13 @@ impl Expected {
         let Err(NotInTime { last }) = waited else {
             return Ok(());
         };
-        let seen = last.map_or_else(
-            || "it does not exist".to_owned(),
-            |object| diagnosis::state_of(&object.data),
-        );
+        let seen =
+            last.map_or_else(|| "it does not exist".to_owned(), |object| diagnosis::state_of(&object.data));
         let logs = match &self.namespace {
             Some(namespace) => diagnosis::pods(cluster, namespace).await,
             None => String::new(),
         };
-        bail!(
-            "{} {} is not ready after {} s: {seen}\n{logs}",
-            self.kind,
-            self.name,
-            limit.as_secs()
-        );
+        bail!("{} {} is not ready after {} s: {seen}\n{logs}", self.kind, self.name, limit.as_secs());
     }
 
     /// Whether the object says so itself, of its present generation.
@@ -101,16 +94,10 @@ fn workload_is_ready(kind: &str, data: &Value) -> bool {
         return false;
     }
     let (wanted, updated, ready) = match kind {
-        "DaemonSet" => (
-            "/status/desiredNumberScheduled",
-            "/status/updatedNumberScheduled",
-            "/status/numberAvailable",
-        ),
-        _ => (
-            "/spec/replicas",
-            "/status/updatedReplicas",
-            "/status/availableReplicas",
-        ),
+        "DaemonSet" => {
+            ("/status/desiredNumberScheduled", "/status/updatedNumberScheduled", "/status/numberAvailable")
+        }
+        _ => ("/spec/replicas", "/status/updatedReplicas", "/status/availableReplicas"),
     };
     let wanted = number(wanted);
     // A DaemonSet that has not been looked at yet wants no pods.
@@ -136,10 +123,7 @@ mod tests {
                          "status": {"observedGeneration": 3, "updatedReplicas": 2, "availableReplicas": 2}});
         let expected = Expected::workload(&deployment(3, all.clone())).expect("a workload");
         assert!(expected.is_ready(&deployment(3, all.clone())));
-        assert!(
-            !expected.is_ready(&deployment(4, all)),
-            "the newer generation was not looked at"
-        );
+        assert!(!expected.is_ready(&deployment(4, all)), "the newer generation was not looked at");
         let one_missing = json!({"spec": {"replicas": 2},
                                  "status": {"observedGeneration": 3, "updatedReplicas": 2, "availableReplicas": 1}});
         assert!(!expected.is_ready(&deployment(3, one_missing)));
@@ -151,9 +135,6 @@ mod tests {
 
     #[test]
     fn a_daemon_set_that_wants_no_pods_yet_is_not_ready() {
-        assert!(!workload_is_ready(
-            "DaemonSet",
-            &json!({"status": {"observedGeneration": 1}})
-        ));
+        assert!(!workload_is_ready("DaemonSet", &json!({"status": {"observedGeneration": 1}})));
     }
 }

@@ -5,8 +5,8 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use tokio::io::{AsyncBufReadExt, BufReader};
-use tokio::process::Child;
+use tokio::io::{AsyncBufReadExt, BufReader, Lines};
+use tokio::process::{Child, ChildStdout};
 use tokio::time::timeout;
 
 use crate::cluster::Cluster;
@@ -17,34 +17,23 @@ const FORWARD_DEADLINE: Duration = Duration::from_secs(20);
 pub(crate) struct Forward {
     pub(crate) address: String,
     _kubectl: Child,
+    /// Kept open: kubectl says something at each connection, and ends when nobody listens.
+    _said: Lines<BufReader<ChildStdout>>,
 }
 
 /// Through the API server rather than through a published port, so that it works on every cluster.
 pub(crate) async fn forward(cluster: &Cluster) -> Result<Forward> {
     let mut kubectl = cluster.tool("kubectl");
-    kubectl.args([
-        "port-forward",
-        "--namespace",
-        "lab-system",
-        "service/registry",
-        ":5000",
-    ]);
+    kubectl.args(["port-forward", "--namespace", "lab-system", "service/registry", ":5000"]);
     let mut kubectl = kubectl.stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
-    let said = kubectl.stdout.take().context("kubectl says nothing")?;
-    let line = timeout(FORWARD_DEADLINE, BufReader::new(said).lines().next_line())
+    let mut said = BufReader::new(kubectl.stdout.take().context("kubectl says nothing")?).lines();
+    let line = timeout(FORWARD_DEADLINE, said.next_line())
         .await
         .context("kubectl port-forward did not start in time")??
         .context("kubectl port-forward ended at once; is the registry running?")?;
-    let address = line
-        .split_whitespace()
-        .find(|word| word.starts_with("127.0.0.1:"));
-    let address = address
-        .with_context(|| format!("kubectl port-forward said: {line}"))?
-        .to_owned();
-    Ok(Forward {
-        address,
-        _kubectl: kubectl,
-    })
+    let address = line.split_whitespace().find(|word| word.starts_with("127.0.0.1:"));
+    let address = address.with_context(|| format!("kubectl port-forward said: {line}"))?.to_owned();
+    Ok(Forward { address, _kubectl: kubectl, _said: said })
 }
 
 /// Packages the chart in a folder and pushes it to `charts/` in the registry.
@@ -60,26 +49,12 @@ pub(crate) async fn push_chart(cluster: &Cluster, chart: &Path) -> Result<()> {
 async fn push(cluster: &Cluster, chart: &Path, packages: &Path, address: &str) -> Result<()> {
     helm(
         cluster,
-        &[
-            "package",
-            &chart.display().to_string(),
-            "--destination",
-            &packages.display().to_string(),
-        ],
+        &["package", &chart.display().to_string(), "--destination", &packages.display().to_string()],
     )
     .await?;
     for package in std::fs::read_dir(packages)? {
         let package = package?.path().display().to_string();
-        helm(
-            cluster,
-            &[
-                "push",
-                &package,
-                &format!("oci://{address}/charts"),
-                "--plain-http",
-            ],
-        )
-        .await?;
+        helm(cluster, &["push", &package, &format!("oci://{address}/charts"), "--plain-http"]).await?;
     }
     Ok(())
 }
@@ -88,11 +63,6 @@ async fn push(cluster: &Cluster, chart: &Path, packages: &Path, address: &str) -
 pub(crate) async fn helm(cluster: &Cluster, arguments: &[&str]) -> Result<()> {
     let output = cluster.tool("helm").args(arguments).output().await?;
     let said = String::from_utf8_lossy(&output.stderr);
-    ensure!(
-        output.status.success(),
-        "helm {}: {}",
-        arguments.join(" "),
-        said.trim()
-    );
+    ensure!(output.status.success(), "helm {}: {}", arguments.join(" "), said.trim());
     Ok(())
 }

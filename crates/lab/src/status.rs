@@ -15,6 +15,7 @@ use crate::node::supervise::{self, Life, Spec};
 use crate::node::{self, Node};
 use crate::paths::Paths;
 use crate::process_table::Running;
+use crate::readiness::Expected;
 use crate::table;
 
 /// What `status` shows, and whether all of it is well.
@@ -25,17 +26,12 @@ pub(crate) struct Report {
 
 /// Looks at the node's processes, then asks the API server for the add-ons' pods.
 pub(crate) async fn of(cluster: &Cluster, lab: &str) -> Result<Report> {
-    let mut report = Report {
-        text: String::new(),
-        is_well: true,
-    };
+    let mut report = Report { text: String::new(), is_well: true };
     let running = cluster.node.as_ref().map(Node::processes).unwrap_or_default();
     if cluster.node.is_some() {
         let api = node::published(&cluster.paths, node::API_PORT)?;
-        report.text += &format!(
-            "lab {lab}: https://{api}, {} of memory in all\n\n",
-            mebibytes(sum(&running))
-        );
+        report.text +=
+            &format!("lab {lab}: https://{api}, {} of memory in all\n\n", mebibytes(sum(&running)));
         processes(&cluster.paths, &running, &mut report)?;
     }
     addons(cluster, &running, &mut report).await?;
@@ -65,10 +61,7 @@ fn processes(paths: &Paths, running: &[Running], report: &mut Report) -> Result<
         };
         rows.push(vec![
             process.name.clone(),
-            versions
-                .get(&process.name)
-                .cloned()
-                .unwrap_or_else(|| "Debian".to_owned()),
+            versions.get(&process.name).cloned().unwrap_or_else(|| "Debian".to_owned()),
             found.map(|one| one.pid.to_string()).unwrap_or_default(),
             found.map(|one| mebibytes(one.rss)).unwrap_or_default(),
             found.map(|one| age(one.age)).unwrap_or_default(),
@@ -76,10 +69,7 @@ fn processes(paths: &Paths, running: &[Running], report: &mut Report) -> Result<
             state,
         ]);
     }
-    report.text += &table::lines(
-        &["PROCESS", "VERSION", "PID", "RSS", "AGE", "RESTARTS", "STATE"],
-        &rows,
-    );
+    report.text += &table::lines(&["PROCESS", "VERSION", "PID", "RSS", "AGE", "RESTARTS", "STATE"], &rows);
     Ok(())
 }
 
@@ -90,41 +80,34 @@ async fn addons(cluster: &Cluster, running: &[Running], report: &mut Report) -> 
             continue;
         }
         let pods: Api<Pod> = Api::namespaced(cluster.client.clone(), addon.namespace());
-        let mut pods = pods.list(&ListParams::default()).await?.items;
+        let pods = pods.list(&ListParams::default()).await?.items;
         let workloads = addon.workloads(&cluster.paths, &cluster.tools)?;
-        pods.retain(|pod| {
-            workloads
-                .iter()
-                .any(|workload| pod.name_any().starts_with(&format!("{}-", workload.name)))
-        });
-        if pods.is_empty() {
-            rows.push(vec![addon.name.clone(), addon.title().to_owned()]);
+        if workloads.is_empty() {
+            rows.push(vec![addon.name.clone(), addon.version_of(""), addon.title().to_owned()]);
         }
-        for pod in pods {
-            let (state, is_well) = pod_state(&pod);
+        for (pod, workload) in pods.iter().filter_map(|pod| Some((pod, workload_of(pod, &workloads)?))) {
+            let (state, is_well) = pod_state(pod);
             report.is_well &= is_well;
-            let memory = pod
-                .uid()
-                .map(|uid| sum(running.iter().filter(|one| one.is_in_pod(&uid))));
+            let memory = pod.uid().map(|uid| sum(running.iter().filter(|one| one.is_in_pod(&uid))));
             rows.push(vec![
                 addon.name.clone(),
+                addon.version_of(&workload.name),
                 pod.name_any(),
-                memory
-                    .filter(|bytes| *bytes > 0)
-                    .map(mebibytes)
-                    .unwrap_or_default(),
-                pod.creation_timestamp()
-                    .map(|time| age_since(time.0))
-                    .unwrap_or_default(),
+                memory.filter(|bytes| *bytes > 0).map(mebibytes).unwrap_or_default(),
+                pod.creation_timestamp().map(|time| age_since(time.0)).unwrap_or_default(),
                 state,
             ]);
         }
     }
-    report.text += &format!(
-        "\n{}",
-        table::lines(&["ADD-ON", "POD", "RSS", "AGE", "STATE"], &rows)
-    );
+    report.text +=
+        &format!("\n{}", table::lines(&["ADD-ON", "VERSION", "POD", "RSS", "AGE", "STATE"], &rows));
     Ok(())
+}
+
+/// The one of the workloads that made the pod: the longest name that the pod's begins with.
+fn workload_of<'a>(pod: &Pod, workloads: &'a [Expected]) -> Option<&'a Expected> {
+    let made = |workload: &&Expected| pod.name_any().starts_with(&format!("{}-", workload.name));
+    workloads.iter().filter(made).max_by_key(|workload| workload.name.len())
 }
 
 /// `ready`, or the words of the first container that is not.
@@ -137,29 +120,13 @@ fn pod_state(pod: &Pod) -> (String, bool) {
     let containers = status.container_statuses.unwrap_or_default();
     let restarts: i32 = containers.iter().map(|container| container.restart_count).sum();
     if !containers.is_empty() && containers.iter().all(|container| container.ready) {
-        return (
-            if restarts > 0 {
-                format!("ready, {restarts} restarts")
-            } else {
-                "ready".to_owned()
-            },
-            true,
-        );
+        return (if restarts > 0 { format!("ready, {restarts} restarts") } else { "ready".to_owned() }, true);
     }
-    let waiting = containers
-        .iter()
-        .find(|container| !container.ready)
-        .and_then(|container| {
-            let waiting = container.state.clone()?.waiting?;
-            Some(format!(
-                "{} {}",
-                waiting.reason.unwrap_or_default(),
-                waiting.message.unwrap_or_default()
-            ))
-        });
-    let why = waiting
-        .or(status.message)
-        .unwrap_or_else(|| "not ready".to_owned());
+    let waiting = containers.iter().find(|container| !container.ready).and_then(|container| {
+        let waiting = container.state.clone()?.waiting?;
+        Some(format!("{} {}", waiting.reason.unwrap_or_default(), waiting.message.unwrap_or_default()))
+    });
+    let why = waiting.or(status.message).unwrap_or_else(|| "not ready".to_owned());
     (format!("{phase}: {}", why.trim()), false)
 }
 
@@ -172,10 +139,7 @@ fn mebibytes(bytes: u64) -> String {
 }
 
 fn age_since(time: jiff::Timestamp) -> String {
-    age(jiff::Timestamp::now()
-        .duration_since(time)
-        .as_secs()
-        .unsigned_abs())
+    age(jiff::Timestamp::now().duration_since(time).as_secs().unsigned_abs())
 }
 
 /// As kubectl shows ages.
@@ -201,17 +165,11 @@ mod tests {
              "state": {"waiting": {"reason": "ErrImagePull", "message": "no such image"}}}]}}),
         )
         .expect("a pod");
-        assert_eq!(
-            pod_state(&pod),
-            ("Pending: ErrImagePull no such image".to_owned(), false)
-        );
+        assert_eq!(pod_state(&pod), ("Pending: ErrImagePull no such image".to_owned(), false));
     }
 
     #[test]
     fn ages_read_like_those_of_kubectl() {
-        assert_eq!(
-            [5, 119, 120, 7200, 172_800].map(age),
-            ["5s", "119s", "2m", "2h", "2d"]
-        );
+        assert_eq!([5, 119, 120, 7200, 172_800].map(age), ["5s", "119s", "2m", "2h", "2d"]);
     }
 }

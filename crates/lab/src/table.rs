@@ -4,12 +4,8 @@
 pub(crate) fn lines(head: &[&str], rows: &[Vec<String>]) -> String {
     let head: Vec<String> = head.iter().map(ToString::to_string).collect();
     let all = || std::iter::once(&head).chain(rows);
-    let width = |column: usize| {
-        all()
-            .filter_map(|row| row.get(column))
-            .map(|cell| cell.chars().count())
-            .max()
-    };
+    let width =
+        |column: usize| all().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max();
     let mut text = String::new();
     for row in all() {
         let cells = row
@@ -28,13 +24,7 @@ mod tests {
 
     #[test]
     fn columns_line_up() {
-        let rows = [
-            vec!["etcd".to_owned(), "1".to_owned()],
-            vec!["kubelet".to_owned(), "22".to_owned()],
-        ];
-        assert_eq!(
-            lines(&["NAME", "PID"], &rows),
-            "NAME     PID\netcd     1\nkubelet  22\n"
-        );
+        let rows = [vec!["etcd".to_owned(), "1".to_owned()], vec!["kubelet".to_owned(), "22".to_owned()]];
+        assert_eq!(lines(&["NAME", "PID"], &rows), "NAME     PID\netcd     1\nkubelet  22\n");
     }
 }

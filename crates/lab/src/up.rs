@@ -43,10 +43,7 @@ pub(crate) struct Wanted<'a> {
 /// Brings the cluster to what is wanted; what runs already is left as it is.
 pub(crate) async fn up(paths: &Paths, wanted: &Wanted<'_>) -> Result<Cluster> {
     let base = Component::load("base", paths)?;
-    build(
-        paths,
-        std::iter::once(&base).chain(wanted.addons.iter().flat_map(|addon| &addon.components)),
-    )?;
+    build(paths, std::iter::once(&base).chain(wanted.addons.iter().flat_map(|addon| &addon.components)))?;
     if let Some(kubeconfig) = wanted.kubeconfig {
         let cluster = Cluster::connect(paths, kubeconfig, None, &base.bin()).await?;
         let progress = Progress::new(wanted.addons.len());
@@ -67,10 +64,8 @@ pub(crate) async fn up(paths: &Paths, wanted: &Wanted<'_>) -> Result<Cluster> {
         None => start(paths, &base, wanted, &progress)?,
     };
     let cluster = Cluster::connect(paths, &paths.kubeconfig(), Some(node), &base.bin()).await?;
-    let (api, images) = tokio::join!(
-        api_server(&cluster, &progress),
-        load_images(&cluster, wanted.addons, &progress)
-    );
+    let (api, images) =
+        tokio::join!(api_server(&cluster, &progress), load_images(&cluster, wanted.addons, &progress));
     api?;
     images?;
     node_ready(&cluster, &progress).await?;
@@ -94,11 +89,7 @@ pub(crate) fn tools(paths: &Paths) -> Result<PathBuf> {
     if !base.is_built() {
         return Err(Unmet::new("kubectl and helm are not built yet; run: cargo lab up").into());
     }
-    if Node::find(paths).is_some() {
-        Ok(paths.bin())
-    } else {
-        Ok(base.bin())
-    }
+    if Node::find(paths).is_some() { Ok(paths.bin()) } else { Ok(base.bin()) }
 }
 
 /// One at a time starts or stops a lab. The kernel frees the lock of a process that was killed.
@@ -143,12 +134,7 @@ fn start(paths: &Paths, base: &Component, wanted: &Wanted<'_>, progress: &Progre
     machine::can_run(paths)?;
     let step = progress.begin("starting the node");
     let bin = base.bin();
-    let start = Start {
-        lab: wanted.lab,
-        bin: &bin,
-        pause_image: PAUSE,
-        port: wanted.port,
-    };
+    let start = Start { lab: wanted.lab, bin: &bin, pause_image: PAUSE, port: wanted.port };
     let node = Node::start(paths, &start)?;
     fs::create_dir_all(paths.bin())?;
     for program in ["kubectl", "helm"] {
@@ -179,11 +165,7 @@ async fn api_server(cluster: &Cluster, progress: &Progress) -> Result<()> {
 /// Names the part, shows the end of its log and where the whole log is.
 fn not_ready(paths: &Paths, process: &str) -> String {
     let log = paths.log_of(process);
-    format!(
-        "{process} does not get ready; the end of its log ({}):\n{}",
-        log.display(),
-        tail::of(&log, 20)
-    )
+    format!("{process} does not get ready; the end of its log ({}):\n{}", log.display(), tail::of(&log, 20))
 }
 
 async fn node_ready(cluster: &Cluster, progress: &Progress) -> Result<()> {
@@ -197,10 +179,7 @@ async fn node_ready(cluster: &Cluster, progress: &Progress) -> Result<()> {
         path: None,
         value: None,
     };
-    expected
-        .wait(cluster, NODE_DEADLINE)
-        .await
-        .with_context(|| not_ready(&cluster.paths, "kubelet"))?;
+    expected.wait(cluster, NODE_DEADLINE).await.with_context(|| not_ready(&cluster.paths, "kubelet"))?;
     step.done();
     Ok(())
 }
@@ -213,21 +192,14 @@ async fn load_images(cluster: &Cluster, addons: &[Addon], progress: &Progress) -
     let has = |reference: &String| present.contains(reference);
     for image in [pause(&cluster.paths)?, busybox()] {
         if !has(&image.reference) {
-            let tar = cluster
-                .paths
-                .cache
-                .join("images")
-                .join(format!("{}.tar", image_key(&image)?));
+            let tar = cluster.paths.cache.join("images").join(format!("{}.tar", image_key(&image)?));
             if !tar.exists() {
                 image.write(&tar)?;
             }
             image::import(node, &tar).await?;
         }
     }
-    for addon in addons
-        .iter()
-        .filter(|addon| !addon.image_references().iter().all(has))
-    {
+    for addon in addons.iter().filter(|addon| !addon.image_references().iter().all(has)) {
         step.note(&addon.name);
         addon.load_images(node, &cluster.paths).await?;
     }
@@ -249,10 +221,10 @@ async fn wait_for_containerd(cluster: &Cluster, node: &Node) -> Result<Vec<Strin
 
 fn pause(paths: &Paths) -> Result<Image> {
     let source = paths::source("images/pause.c");
-    let program = paths.cache.join("images").join(format!(
-        "pause-{}",
-        content::name_of([fs::read(&source)?.as_slice()])
-    ));
+    let program = paths
+        .cache
+        .join("images")
+        .join(format!("pause-{}", content::name_of([fs::read(&source)?.as_slice()])));
     if !program.exists() {
         image::compile_pause(&source, &program)?;
     }
@@ -267,16 +239,12 @@ fn pause(paths: &Paths) -> Result<Image> {
 
 /// Debian's static busybox under the names of its programs that scenarios use.
 fn busybox() -> Image {
-    let names = [
-        "sh", "cat", "echo", "false", "httpd", "ls", "mkdir", "nslookup", "sleep", "test", "true", "wget",
-    ];
+    let names =
+        ["sh", "cat", "echo", "false", "httpd", "ls", "mkdir", "nslookup", "sleep", "test", "true", "wget"];
     Image {
         reference: BUSYBOX.to_owned(),
         files: [("/bin/busybox".to_owned(), PathBuf::from("/bin/busybox"))].into(),
-        links: names
-            .iter()
-            .map(|name| (format!("/bin/{name}"), "busybox".to_owned()))
-            .collect(),
+        links: names.iter().map(|name| (format!("/bin/{name}"), "busybox".to_owned())).collect(),
         dirs: vec!["/tmp".to_owned()],
         command: vec!["/bin/sh".to_owned()],
         user: "65532:65532".to_owned(),

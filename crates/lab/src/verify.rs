@@ -72,10 +72,8 @@ pub(crate) async fn run(paths: &Paths, chosen: &Chosen<'_>) -> Result<Tally> {
     }
     unit_tests(chosen.filter, &mut tally)?;
     if chosen.tier == Tier::All {
-        let scenarios: Vec<&'static Scenario> = scenario::ALL
-            .iter()
-            .filter(|scenario| matches(scenario.name))
-            .collect();
+        let scenarios: Vec<&'static Scenario> =
+            scenario::ALL.iter().filter(|scenario| matches(scenario.name)).collect();
         run_scenarios(paths, chosen, &scenarios, &mut tally).await?;
     }
     if tally.passed + tally.failed == 0 {
@@ -115,8 +113,7 @@ fn clippy(_: &Paths) -> Result<()> {
 /// Bans, licences and sources. Advisories are apart, because their database is not reachable everywhere.
 fn dependencies(paths: &Paths) -> Result<()> {
     let mut deny = Command::new(cargo_deny(paths)?);
-    deny.current_dir(paths::workspace())
-        .args(["--log-level", "error", "check", "--hide-inclusion-graph"]);
+    deny.current_dir(paths::workspace()).args(["--log-level", "error", "check", "--hide-inclusion-graph"]);
     deny.args(["bans", "licenses", "sources"]);
     quietly(deny)
 }
@@ -125,9 +122,7 @@ fn dependencies(paths: &Paths) -> Result<()> {
 fn advisories(paths: &Paths) -> Result<()> {
     let deny = |arguments: &[&str]| {
         let mut deny = Command::new(cargo_deny(paths)?);
-        deny.current_dir(paths::workspace())
-            .args(["--log-level", "error"])
-            .args(arguments);
+        deny.current_dir(paths::workspace()).args(["--log-level", "error"]).args(arguments);
         anyhow::Ok(deny)
     };
     if quietly(deny(&["fetch", "db"])?).is_err() {
@@ -139,22 +134,12 @@ fn advisories(paths: &Paths) -> Result<()> {
 
 /// cargo-deny, installed into the cache on first use.
 fn cargo_deny(paths: &Paths) -> Result<PathBuf> {
-    let root = paths
-        .cache
-        .join("tools")
-        .join(format!("cargo-deny-{DENY_VERSION}"));
+    let root = paths.cache.join("tools").join(format!("cargo-deny-{DENY_VERSION}"));
     let program = root.join("bin/cargo-deny");
     if !program.exists() {
         println!("     installing cargo-deny {DENY_VERSION} (about 3 minutes, once)");
-        let mut install = cargo(&[
-            "install",
-            "cargo-deny",
-            "--locked",
-            "--quiet",
-            "--version",
-            DENY_VERSION,
-            "--root",
-        ]);
+        let mut install =
+            cargo(&["install", "cargo-deny", "--locked", "--quiet", "--version", DENY_VERSION, "--root"]);
         install.arg(&root);
         quietly(install).context("failed to install cargo-deny")?;
     }
@@ -164,18 +149,9 @@ fn cargo_deny(paths: &Paths) -> Result<PathBuf> {
 /// All unit and integration tests; cargo's own closing lines are added up.
 fn unit_tests(filter: Option<&str>, tally: &mut Tally) -> Result<()> {
     let started = Instant::now();
-    let mut test = cargo(&[
-        "test",
-        "--workspace",
-        "--all-features",
-        "--locked",
-        "--no-fail-fast",
-    ]);
+    let mut test = cargo(&["test", "--workspace", "--all-features", "--locked", "--no-fail-fast"]);
     test.args(filter);
-    let output = test
-        .stderr(Stdio::piped())
-        .output()
-        .context("failed to run cargo test")?;
+    let output = test.stderr(Stdio::piped()).output().context("failed to run cargo test")?;
     let said = String::from_utf8_lossy(&output.stdout);
     let counted = results(&said);
     let broken = !output.status.success() && counted.failed == 0;
@@ -203,12 +179,8 @@ fn results(said: &str) -> Tally {
     let mut tally = Tally::default();
     for line in said.lines().filter_map(|line| line.strip_prefix("test result: ")) {
         let number = |what: &str| {
-            let before = line
-                .split([';', '.'])
-                .find_map(|part| part.trim().strip_suffix(what));
-            before
-                .and_then(|number| number.trim().parse::<usize>().ok())
-                .unwrap_or_default()
+            let before = line.split([';', '.']).find_map(|part| part.trim().strip_suffix(what));
+            before.and_then(|number| number.trim().parse::<usize>().ok()).unwrap_or_default()
         };
         tally.passed += number("passed");
         tally.failed += number("failed");
@@ -223,42 +195,26 @@ async fn run_scenarios(
     scenarios: &[&'static Scenario],
     tally: &mut Tally,
 ) -> Result<()> {
-    let (possible, impossible): (Vec<_>, Vec<_>) = scenarios
-        .iter()
-        .copied()
-        .partition(|scenario| chosen.kubeconfig.is_none() || !scenario.needs_node);
+    let (possible, impossible): (Vec<_>, Vec<_>) =
+        scenarios.iter().copied().partition(|scenario| chosen.kubeconfig.is_none() || !scenario.needs_node);
     for scenario in impossible {
-        println!(
-            "skip {} (needs the node, which an existing cluster does not give)",
-            scenario.name
-        );
+        println!("skip {} (needs the node, which an existing cluster does not give)", scenario.name);
     }
     if possible.is_empty() {
         return Ok(());
     }
-    let mut with: Vec<String> = possible
-        .iter()
-        .flat_map(|scenario| scenario.needs)
-        .map(ToString::to_string)
-        .collect();
+    let mut with: Vec<String> =
+        possible.iter().flat_map(|scenario| scenario.needs).map(ToString::to_string).collect();
     with.sort();
     with.dedup();
     let was_running = chosen.kubeconfig.is_some() || Node::find(paths).is_some();
     let addons = Addon::selected(&with, paths)?;
-    let wanted = Wanted {
-        lab: chosen.lab,
-        addons: &addons,
-        port: None,
-        kubeconfig: chosen.kubeconfig,
-    };
+    let wanted = Wanted { lab: chosen.lab, addons: &addons, port: None, kubeconfig: chosen.kubeconfig };
     let started = Instant::now();
     let cluster = up::up(paths, &wanted).await;
     tell(
         "the lab starts",
-        &cluster
-            .as_ref()
-            .map(|_| ())
-            .map_err(|error| anyhow::anyhow!("{error:#}")),
+        &cluster.as_ref().map(|_| ()).map_err(|error| anyhow::anyhow!("{error:#}")),
         started,
     );
     tally.count(cluster.is_ok());
@@ -276,22 +232,15 @@ async fn run_scenarios(
 
 fn cargo(arguments: &[&str]) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()));
-    command
-        .current_dir(paths::workspace())
-        .args(arguments)
-        .stdin(Stdio::null());
+    command.current_dir(paths::workspace()).args(arguments).stdin(Stdio::null());
     command
 }
 
 /// Runs a command; what it said is shown only when it fails.
 fn quietly(mut command: Command) -> Result<()> {
-    let output = command
-        .output()
-        .with_context(|| format!("failed to run {command:?}"))?;
-    let (said, complained) = (
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr),
-    );
+    let output = command.output().with_context(|| format!("failed to run {command:?}"))?;
+    let (said, complained) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     ensure!(output.status.success(), "{command:?} failed:\n{said}{complained}");
     Ok(())
 }

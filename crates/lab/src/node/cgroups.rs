@@ -78,9 +78,5 @@ fn hierarchies() -> Vec<PathBuf> {
         return Vec::new();
     };
     let is_folder = |entry: &fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_dir());
-    entries
-        .flatten()
-        .filter(is_folder)
-        .map(|entry| entry.path())
-        .collect()
+    entries.flatten().filter(is_folder).map(|entry| entry.path()).collect()
 }

@@ -31,11 +31,7 @@ const REGISTRY_PORT: u16 = 30500;
 pub(crate) const DEMO_PORT: u16 = 30080;
 /// First of the three ports on the loopback address: API server, OCI registry, demo application.
 const FIRST_PORT: u16 = 26443;
-const PORTS: [(&str, u16); 3] = [
-    ("API server", 6443),
-    ("OCI registry", 30500),
-    ("demo application", 30080),
-];
+const PORTS: [(&str, u16); 3] = [("API server", 6443), ("OCI registry", 30500), ("demo application", 30080)];
 /// How long the kernel may take to end a lab's processes.
 const STOP_DEADLINE: Duration = Duration::from_secs(10);
 const POLL: Duration = Duration::from_millis(20);
@@ -77,14 +73,9 @@ impl Node {
         cgroups::create(&cgroup)?;
         pki::write(&paths.pki(), &paths.kubeconfig(), &format!("127.0.0.1:{port}"))?;
         processes::write_configuration(paths, &cgroup, start.pause_image)?;
-        let spec = Spec {
-            processes: processes::all(start.bin, &paths.pki()),
-            published: published_from(port),
-        };
-        fs::write(
-            paths.state.join(supervise::SPEC),
-            serde_json::to_vec_pretty(&spec)?,
-        )?;
+        let spec =
+            Spec { processes: processes::all(start.bin, &paths.pki()), published: published_from(port) };
+        fs::write(paths.state.join(supervise::SPEC), serde_json::to_vec_pretty(&spec)?)?;
         spawn(paths)
     }
 
@@ -127,11 +118,7 @@ pub(crate) fn stop(paths: &Paths) -> Result<()> {
         }
         thread::sleep(POLL);
     }
-    let lab = paths
-        .state
-        .file_name()
-        .and_then(|name| name.to_str())
-        .context("the lab has no name")?;
+    let lab = paths.state.file_name().and_then(|name| name.to_str()).context("the lab has no name")?;
     cgroups::remove(&cgroups::name(lab), deadline)?;
     match fs::remove_dir_all(&paths.state) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
@@ -143,30 +130,15 @@ pub(crate) fn stop(paths: &Paths) -> Result<()> {
 
 fn supervisors(paths: &Paths) -> Vec<Running> {
     let state = paths.state.display().to_string();
-    let is_ours = |process: &Running| {
-        process
-            .arguments
-            .ends_with(&[SUPERVISE.to_owned(), state.clone()])
-    };
+    let is_ours = |process: &Running| process.arguments.ends_with(&[SUPERVISE.to_owned(), state.clone()]);
     process_table::all().into_iter().filter(is_ours).collect()
 }
 
 /// `unshare` makes the namespaces; `setsid` detaches them from this terminal.
 fn spawn(paths: &Paths) -> Result<Node> {
-    let log = File::options()
-        .create(true)
-        .append(true)
-        .open(paths.log_of("node"))?;
+    let log = File::options().create(true).append(true).open(paths.log_of("node"))?;
     Command::new("setsid")
-        .args([
-            "unshare",
-            "--pid",
-            "--fork",
-            "--mount",
-            "--propagation",
-            "private",
-            "--",
-        ])
+        .args(["unshare", "--pid", "--fork", "--mount", "--propagation", "private", "--"])
         .arg(std::env::current_exe()?)
         .arg(SUPERVISE)
         .arg(&paths.state)
@@ -195,9 +167,7 @@ fn free_ports(chosen: Option<u16>) -> Result<u16> {
     };
     let mut busy = None;
     for first in candidates {
-        let taken = (first..)
-            .zip(PORTS)
-            .find(|(port, _)| TcpListener::bind(("127.0.0.1", *port)).is_err());
+        let taken = (first..).zip(PORTS).find(|(port, _)| TcpListener::bind(("127.0.0.1", *port)).is_err());
         match taken {
             None => return Ok(first),
             Some((port, (what, _))) => busy = Some((port, what)),
@@ -223,6 +193,5 @@ pub(crate) fn published(paths: &Paths, node_port: u16) -> Result<String> {
     let spec: Spec = serde_json::from_slice(&fs::read(paths.state.join(supervise::SPEC))?)?;
     let to = format!("{NODE_IP}:{node_port}");
     let port = spec.published.into_iter().find(|port| port.to == to);
-    port.map(|port| port.on)
-        .with_context(|| format!("port {node_port} of the node is not published"))
+    port.map(|port| port.on).with_context(|| format!("port {node_port} of the node is not published"))
 }

@@ -48,15 +48,9 @@ pub(crate) fn create() -> Result<()> {
     ] {
         let mut words = command.split(' ');
         let program = words.next().context("an empty command")?;
-        let output = Command::new(program)
-            .args(words)
-            .output()
-            .with_context(|| format!("failed to run {command}"))?;
-        ensure!(
-            output.status.success(),
-            "{command}: {}",
-            String::from_utf8_lossy(&output.stderr).trim()
-        );
+        let output =
+            Command::new(program).args(words).output().with_context(|| format!("failed to run {command}"))?;
+        ensure!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr).trim());
     }
     thread::spawn(|| {
         enter()?;
@@ -91,10 +85,7 @@ fn relay(client: &TcpStream, to: &str) {
         return;
     };
     let disable_nagle = |stream: &TcpStream| stream.set_nodelay(true);
-    if disable_nagle(client)
-        .and_then(|()| disable_nagle(&server))
-        .is_err()
-    {
+    if disable_nagle(client).and_then(|()| disable_nagle(&server)).is_err() {
         return;
     }
     thread::scope(|scope| {

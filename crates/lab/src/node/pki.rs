@@ -44,12 +44,7 @@ const IDENTITIES: &[Identity] = &[
 ];
 
 /// Identities that talk to the API server from inside the node.
-const NODE_CLIENTS: &[&str] = &[
-    "kube-controller-manager",
-    "kube-scheduler",
-    "kube-proxy",
-    "kubelet",
-];
+const NODE_CLIENTS: &[&str] = &["kube-controller-manager", "kube-scheduler", "kube-proxy", "kubelet"];
 
 /// Writes all keys, certificates and kubeconfigs; the admin's goes to `kubeconfig` and uses the published address.
 pub(crate) fn write(folder: &Path, kubeconfig: &Path, published: &str) -> Result<()> {
@@ -58,14 +53,8 @@ pub(crate) fn write(folder: &Path, kubeconfig: &Path, published: &str) -> Result
     fs::write(folder.join("ca.crt"), ca.pem())?;
     write_private(&folder.join("ca.key"), &ca.key().serialize_pem())?;
     let service_accounts = KeyPair::generate()?;
-    write_private(
-        &folder.join("service-accounts.key"),
-        &service_accounts.serialize_pem(),
-    )?;
-    fs::write(
-        folder.join("service-accounts.pub"),
-        service_accounts.public_key_pem(),
-    )?;
+    write_private(&folder.join("service-accounts.key"), &service_accounts.serialize_pem())?;
+    fs::write(folder.join("service-accounts.pub"), service_accounts.public_key_pem())?;
     for identity in IDENTITIES {
         let (certificate, key) = issue(identity, &ca)?;
         fs::write(folder.join(format!("{}.crt", identity.file)), &certificate)?;
@@ -78,10 +67,7 @@ pub(crate) fn write(folder: &Path, kubeconfig: &Path, published: &str) -> Result
             )?;
         }
         if identity.file == "admin" {
-            write_private(
-                kubeconfig,
-                &kubeconfig_of(&ca.pem(), &certificate, &key, published),
-            )?;
+            write_private(kubeconfig, &kubeconfig_of(&ca.pem(), &certificate, &key, published))?;
         }
     }
     Ok(())
@@ -100,21 +86,16 @@ fn authority() -> Result<CertifiedIssuer<'static, KeyPair>> {
 fn issue(identity: &Identity, ca: &CertifiedIssuer<'static, KeyPair>) -> Result<(String, String)> {
     let names: Vec<String> = identity.names.iter().map(ToString::to_string).collect();
     let mut params = CertificateParams::new(names)?;
-    params
-        .distinguished_name
-        .push(DnType::CommonName, identity.common_name);
+    params.distinguished_name.push(DnType::CommonName, identity.common_name);
     if let Some(group) = identity.group {
         params.distinguished_name.push(DnType::OrganizationName, group);
     }
-    params.extended_key_usages = vec![
-        ExtendedKeyUsagePurpose::ServerAuth,
-        ExtendedKeyUsagePurpose::ClientAuth,
-    ];
+    params.extended_key_usages =
+        vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
     valid_for_the_life_of_a_lab(&mut params);
     let key = KeyPair::generate()?;
-    let certificate = params
-        .signed_by(&key, ca)
-        .with_context(|| format!("failed to sign {}", identity.file))?;
+    let certificate =
+        params.signed_by(&key, ca).with_context(|| format!("failed to sign {}", identity.file))?;
     Ok((certificate.pem(), key.serialize_pem()))
 }
 
@@ -143,11 +124,6 @@ fn kubeconfig_of(ca: &str, certificate: &str, key: &str, server: &str) -> String
 fn write_private(path: &Path, text: &str) -> io::Result<()> {
     use std::io::Write;
     use std::os::unix::fs::OpenOptionsExt;
-    let mut file = fs::OpenOptions::new()
-        .create(true)
-        .truncate(true)
-        .write(true)
-        .mode(0o600)
-        .open(path)?;
+    let mut file = fs::OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(path)?;
     file.write_all(text.as_bytes())
 }

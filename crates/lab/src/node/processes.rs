@@ -37,30 +37,15 @@ pub(crate) fn all(bin: &Path, pki: &Path) -> Vec<Process> {
     let pki = pki.display().to_string();
     vec![
         run("etcd", built("etcd"), etcd(), None),
-        run(
-            "containerd",
-            "containerd".to_owned(),
-            vec![format!("--config={CONFIG}/containerd.toml")],
-            None,
-        ),
-        run(
-            API_SERVER,
-            built(API_SERVER),
-            api_server(&pki),
-            Some("127.0.0.1:2379"),
-        ),
+        run("containerd", "containerd".to_owned(), vec![format!("--config={CONFIG}/containerd.toml")], None),
+        run(API_SERVER, built(API_SERVER), api_server(&pki), Some("127.0.0.1:2379")),
         run(
             "kube-controller-manager",
             built("kube-controller-manager"),
             controller_manager(&pki),
             Some(&api),
         ),
-        run(
-            "kube-scheduler",
-            built("kube-scheduler"),
-            scheduler(&pki),
-            Some(&api),
-        ),
+        run("kube-scheduler", built("kube-scheduler"), scheduler(&pki), Some(&api)),
         run("kubelet", built("kubelet"), kubelet(&pki), Some(&api)),
         run("kube-proxy", built("kube-proxy"), kube_proxy(&pki), Some(&api)),
     ]
@@ -132,10 +117,7 @@ fn controller_manager(pki: &str) -> Vec<String> {
 }
 
 fn scheduler(pki: &str) -> Vec<String> {
-    flags([
-        format!("--kubeconfig={pki}/kube-scheduler.kubeconfig"),
-        "--leader-elect=false".to_owned(),
-    ])
+    flags([format!("--kubeconfig={pki}/kube-scheduler.kubeconfig"), "--leader-elect=false".to_owned()])
 }
 
 fn kubelet(pki: &str) -> Vec<String> {
@@ -164,10 +146,7 @@ pub(crate) fn write_configuration(paths: &Paths, cgroup: &str, pause_image: &str
     fs::create_dir_all(folder.join("cni"))?;
     fs::write(folder.join("cni/10-lab.conflist"), cni())?;
     fs::write(folder.join("containerd.toml"), containerd_toml(pause_image))?;
-    fs::write(
-        folder.join("kubelet.yaml"),
-        kubelet_yaml(&paths.pki().display().to_string(), cgroup),
-    )?;
+    fs::write(folder.join("kubelet.yaml"), kubelet_yaml(&paths.pki().display().to_string(), cgroup))?;
     fs::write(folder.join("audit-policy.yaml"), AUDIT_POLICY)?;
     Ok(())
 }

@@ -109,27 +109,18 @@ fn keep_running(process: &Process, paths: &Paths, waiters: &Waiters, lives: &Liv
         }
         let started = Instant::now();
         let exit = match start(process, paths, waiters) {
-            Ok(ended) => ended
-                .recv()
-                .map_or_else(|_| "lost".to_owned(), |status| describe(status)),
+            Ok(ended) => ended.recv().map_or_else(|_| "lost".to_owned(), describe),
             Err(error) => format!("did not start: {error:#}"),
         };
         record(process, &exit, paths, lives);
-        delay = if started.elapsed() > SETTLED {
-            FIRST_RESTART
-        } else {
-            (delay * 2).min(SLOWEST_RESTART)
-        };
+        delay = if started.elapsed() > SETTLED { FIRST_RESTART } else { (delay * 2).min(SLOWEST_RESTART) };
         thread::sleep(delay);
     }
 }
 
 /// Starts the process in the node's network; the receiver tells its end.
 fn start(process: &Process, paths: &Paths, waiters: &Waiters) -> Result<Receiver<WaitStatus>> {
-    let log = File::options()
-        .create(true)
-        .append(true)
-        .open(paths.log_of(&process.name))?;
+    let log = File::options().create(true).append(true).open(paths.log_of(&process.name))?;
     let (ended, receiver) = channel();
     // Held over the start, so that nobody reaps the process before it is known.
     let mut waiters = waiters.lock().unwrap_or_else(PoisonError::into_inner);
@@ -193,9 +184,8 @@ fn record(process: &Process, exit: &str, paths: &Paths, lives: &Lives) {
     life.restarts += 1;
     life.last_exit = Some(exit.to_owned());
     let (file, draft) = (paths.state.join(LIVES), paths.state.join("lives.json.new"));
-    let written = serde_json::to_vec(&*lives)
-        .map_err(std::io::Error::from)
-        .and_then(|text| fs::write(&draft, text));
+    let written =
+        serde_json::to_vec(&*lives).map_err(std::io::Error::from).and_then(|text| fs::write(&draft, text));
     if let Err(error) = written.and_then(|()| fs::rename(&draft, &file)) {
         eprintln!("failed to write {}: {error}", file.display());
     }

@@ -87,20 +87,16 @@ async fn run(cluster: &Cluster, scenario: &'static Scenario) -> Outcome {
             let result = (scenario.run)(&ground).await;
             let failure = match &result {
                 Ok(()) => None,
-                Err(error) => Some(format!(
-                    "{error:#}\n{}",
-                    diagnosis::namespace(cluster, &ground.namespace).await
-                )),
+                Err(error) => {
+                    Some(format!("{error:#}\n{}", diagnosis::namespace(cluster, &ground.namespace).await))
+                }
             };
-            ground.remove().await;
-            failure
+            // Not waited for: the next scenario does not need it.
+            failure.or(ground.remove().await.err().map(|error| format!("{error:#}")))
         }
         Err(error) => Some(format!("{error:#}")),
     };
-    let (mark, elapsed) = (
-        if ended.is_none() { "ok  " } else { "FAIL" },
-        seconds(started.elapsed()),
-    );
+    let (mark, elapsed) = (if ended.is_none() { "ok  " } else { "FAIL" }, seconds(started.elapsed()));
     println!("{mark} {:<70} {elapsed:>8}", scenario.name);
     if let Some(failure) = &ended {
         println!("{failure}");
@@ -120,27 +116,15 @@ impl Ground {
         // Short enough for labels, and the same every time, so that leftovers are found again.
         let namespace: String = scenario.name.replace('_', "-").chars().take(50).collect();
         let namespace = namespace.trim_end_matches('-').to_owned();
-        let ground = Self {
-            cluster: cluster.clone(),
-            namespace,
-        };
-        ground
-            .namespaces()
-            .delete(&ground.namespace, &DeleteParams::background())
-            .await
-            .ok();
-        ground.namespace_gone().await?;
-        ground
-            .apply("{apiVersion: v1, kind: Namespace, metadata: {name: NAMESPACE}}")
-            .await?;
+        let ground = Self { cluster: cluster.clone(), namespace };
+        ground.delete_namespace().await?;
+        ground.apply("{apiVersion: v1, kind: Namespace, metadata: {name: NAMESPACE}}").await?;
         Ok(ground)
     }
 
     /// Applies manifests in which NAMESPACE stands for the scenario's own.
     pub(crate) async fn apply(&self, manifests: &str) -> Result<()> {
-        self.cluster
-            .apply_yaml(&manifests.replace("NAMESPACE", &self.namespace))
-            .await
+        self.cluster.apply_yaml(&manifests.replace("NAMESPACE", &self.namespace)).await
     }
 
     /// Objects of a kind in the scenario's namespace.
@@ -171,10 +155,7 @@ impl Ground {
     /// Waits until a pod has ended well, and returns what it said.
     pub(crate) async fn output_of(&self, pod: &str) -> Result<String> {
         let ended = |data: &Value| {
-            matches!(
-                data.pointer("/status/phase").and_then(Value::as_str),
-                Some("Succeeded" | "Failed")
-            )
+            matches!(data.pointer("/status/phase").and_then(Value::as_str), Some("Succeeded" | "Failed"))
         };
         let object = self.until("v1", "Pod", pod, ended).await?;
         let pods: Api<Pod> = Api::namespaced(self.cluster.client.clone(), &self.namespace);
@@ -189,18 +170,18 @@ impl Ground {
         Api::all(self.cluster.client.clone())
     }
 
-    pub(crate) async fn namespace_gone(&self) -> Result<()> {
+    /// Deletes the scenario's namespace, if there is one, and waits until it is gone.
+    pub(crate) async fn delete_namespace(&self) -> Result<()> {
+        self.remove().await?;
         gone(&self.namespaces(), "Namespace", &self.namespace).await
     }
 
-    /// Not waited for: the next scenario does not need it.
-    async fn remove(&self) {
-        if let Err(error) = self
-            .namespaces()
-            .delete(&self.namespace, &DeleteParams::background())
-            .await
-        {
-            eprintln!("lab: failed to delete namespace {}: {error}", self.namespace);
+    async fn remove(&self) -> Result<()> {
+        match self.namespaces().delete(&self.namespace, &DeleteParams::background()).await {
+            Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+            other => {
+                other.map(|_| ()).with_context(|| format!("failed to delete namespace {}", self.namespace))
+            }
         }
     }
 }
@@ -218,14 +199,9 @@ pub(crate) async fn seen(
         Ok(Some(object)) => Ok(object),
         Ok(None) => bail!("{kind} {name} does not exist"),
         Err(NotInTime { last }) => {
-            let state = last.map_or_else(
-                || "it does not exist".to_owned(),
-                |object| diagnosis::state_of(&object.data),
-            );
-            bail!(
-                "{kind} {name} is not as expected after {} s: {state}",
-                DEADLINE.as_secs()
-            )
+            let state = last
+                .map_or_else(|| "it does not exist".to_owned(), |object| diagnosis::state_of(&object.data));
+            bail!("{kind} {name} is not as expected after {} s: {state}", DEADLINE.as_secs())
         }
     }
 }
@@ -259,11 +235,6 @@ where
     let Err(NotInTime { last }) = waited else {
         return Ok(());
     };
-    let finalizers = last
-        .map(|object| object.finalizers().to_vec())
-        .unwrap_or_default();
-    bail!(
-        "{kind} {name} is still there after {} s, finalizers {finalizers:?}",
-        DEADLINE.as_secs()
-    )
+    let finalizers = last.map(|object| object.finalizers().to_vec()).unwrap_or_default();
+    bail!("{kind} {name} is still there after {} s, finalizers {finalizers:?}", DEADLINE.as_secs())
 }

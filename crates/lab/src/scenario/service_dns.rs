@@ -15,11 +15,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
 
 async fn run(ground: &Ground) -> Result<()> {
     ground.apply(SERVER).await?;
-    ground
-        .until("apps/v1", "Deployment", "web", |data| {
-            has_condition(data, "Available", "True")
-        })
-        .await?;
+    ground.until("apps/v1", "Deployment", "web", |data| has_condition(data, "Available", "True")).await?;
     ground.apply(CLIENT).await?;
     let said = ground.output_of("client").await?;
     ensure!(said.contains("hello from web"), "the client said: {said}");
