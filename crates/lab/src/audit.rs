@@ -54,9 +54,7 @@ impl Request {
 
     /// Whether it is about something in this namespace.
     pub(crate) fn is_in(&self, namespace: &str) -> bool {
-        self.object_ref
-            .as_ref()
-            .is_some_and(|object| object.namespace == namespace)
+        self.object_ref.as_ref().is_some_and(|object| object.namespace == namespace)
     }
 
     /// `verb group/resource/subresource`, as a role would have to grant it.

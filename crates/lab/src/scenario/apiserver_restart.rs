@@ -24,78 +24,42 @@ pub(super) const SCENARIO: Scenario = Scenario {
 };
 
 async fn run(ground: &Ground) -> Result<()> {
-    let node = ground
-        .cluster
-        .node
-        .as_ref()
-        .context("this cluster has no node of ours")?;
+    let node = ground.cluster.node.as_ref().context("this cluster has no node of ours")?;
     let client = &ground.cluster.client;
     let config_maps: Api<ConfigMap> = Api::namespaced(client.clone(), &ground.namespace);
 
     ground.apply(RUNNING).await?;
-    ground
-        .until("v1", "Pod", "running", |data| {
-            has_condition(data, "Ready", "True")
-        })
-        .await?;
+    ground.until("v1", "Pod", "running", |data| has_condition(data, "Ready", "True")).await?;
     let running = Life::of(ground, "running").await?;
-    let mut watched = watch_object(config_maps.clone(), "ledger")
-        .default_backoff()
-        .boxed();
+    let mut watched = watch_object(config_maps.clone(), "ledger").default_backoff().boxed();
     let old = api_server(node).context("kube-apiserver does not run")?;
 
     let written = config_maps.create(&PostParams::default(), &ledger()).await?;
-    sees(&mut watched, |ledger| ledger.uid() == written.uid())
-        .await
-        .context("before the restart")?;
-    kill_process(
-        Pid::from_raw(old).context("no process has number 0")?,
-        Signal::KILL,
-    )?;
+    sees(&mut watched, |ledger| ledger.uid() == written.uid()).await.context("before the restart")?;
+    kill_process(Pid::from_raw(old).context("no process has number 0")?, Signal::KILL)?;
 
     // The first answer comes from the new process, for the old one is dead.
     let kept = ground.until("v1", "ConfigMap", "ledger", |_| true).await?;
     let new = api_server(node).context("kube-apiserver answers and does not run")?;
-    ensure!(
-        new != old,
-        "kube-apiserver still has process {old}, which was killed"
-    );
+    ensure!(new != old, "kube-apiserver still has process {old}, which was killed");
     let same = (kept.uid(), kept.resource_version()) == (written.uid(), written.resource_version());
-    ensure!(
-        same,
-        "ConfigMap ledger was written as {:?} and is now {:?}",
-        written.metadata,
-        kept.metadata
-    );
+    ensure!(same, "ConfigMap ledger was written as {:?} and is now {:?}", written.metadata, kept.metadata);
 
     ground.apply(LATER_ENTRY).await?;
-    let has_entry = |ledger: &ConfigMap| {
-        ledger
-            .data
-            .as_ref()
-            .is_some_and(|data| data.contains_key("later"))
-    };
-    sees(&mut watched, has_entry)
-        .await
-        .context("a watch from before the restart did not go on")?;
+    let has_entry = |ledger: &ConfigMap| ledger.data.as_ref().is_some_and(|data| data.contains_key("later"));
+    sees(&mut watched, has_entry).await.context("a watch from before the restart did not go on")?;
 
     // A new pod needs controllers, scheduler and kubelet: all of them have found the API server again.
     ground.apply(NEW).await?;
     ground.output_of("new").await?;
     let still = Life::of(ground, "running").await?;
-    ensure!(
-        still == running,
-        "pod running was {running:?} and is now {still:?}"
-    );
+    ensure!(still == running, "pod running was {running:?} and is now {still:?}");
     Ok(())
 }
 
 fn api_server(node: &Node) -> Option<i32> {
     let processes = node.processes();
-    processes
-        .iter()
-        .find(|process| process.program() == API_SERVER)
-        .map(|process| process.pid)
+    processes.iter().find(|process| process.program() == API_SERVER).map(|process| process.pid)
 }
 
 /// Waits until a watch shows the object as wanted.
@@ -114,10 +78,7 @@ async fn sees(
     };
     let waited = timeout(DEADLINE, sight).await;
     waited.with_context(|| {
-        format!(
-            "a watch did not see ConfigMap ledger change within {} s",
-            DEADLINE.as_secs()
-        )
+        format!("a watch did not see ConfigMap ledger change within {} s", DEADLINE.as_secs())
     })?
 }
 
@@ -133,26 +94,16 @@ impl Life {
         let pods: Api<Pod> = Api::namespaced(ground.cluster.client.clone(), &ground.namespace);
         let pod = pods.get(pod).await?;
         let uid = pod.uid();
-        let containers = pod
-            .status
-            .and_then(|status| status.container_statuses)
-            .unwrap_or_default();
-        let containers = containers
-            .into_iter()
-            .map(|container| (container.container_id, container.restart_count));
-        Ok(Self {
-            uid,
-            containers: containers.collect(),
-        })
+        let containers = pod.status.and_then(|status| status.container_statuses).unwrap_or_default();
+        let containers =
+            containers.into_iter().map(|container| (container.container_id, container.restart_count));
+        Ok(Self { uid, containers: containers.collect() })
     }
 }
 
 fn ledger() -> ConfigMap {
     ConfigMap {
-        metadata: ObjectMeta {
-            name: Some("ledger".to_owned()),
-            ..ObjectMeta::default()
-        },
+        metadata: ObjectMeta { name: Some("ledger".to_owned()), ..ObjectMeta::default() },
         ..ConfigMap::default()
     }
 }

@@ -30,10 +30,7 @@ async fn succeeds(ground: &Ground) -> Result<()> {
         let node = node(&workflow.data, step).with_context(|| format!("step {step} did not run; {told}"))?;
         ensure!(text_at(node, "/phase") == "Succeeded", "{told}");
         let value = text_at(node, "/outputs/parameters/0/value");
-        ensure!(
-            value == result,
-            "step {step} returned '{value}', not '{result}'; {told}"
-        );
+        ensure!(value == result, "step {step} returned '{value}', not '{result}'; {told}");
     }
     Ok(())
 }
@@ -48,10 +45,7 @@ async fn fails(ground: &Ground) -> Result<()> {
         phase == "Failed" && message.contains("exit code 3"),
         "step first should fail with exit code 3; {told}"
     );
-    ensure!(
-        node(&workflow.data, "second").is_none(),
-        "step second ran after the first had failed; {told}"
-    );
+    ensure!(node(&workflow.data, "second").is_none(), "step second ran after the first had failed; {told}");
     Ok(())
 }
 
@@ -60,9 +54,7 @@ async fn ended(ground: &Ground, name: &str, manifest: &str) -> Result<DynamicObj
     ground.apply(ACCOUNT).await?;
     ground.apply(manifest).await?;
     let is_over = |data: &Value| matches!(text_at(data, "/status/phase"), "Succeeded" | "Failed" | "Error");
-    ground
-        .until("argoproj.io/v1alpha1", "Workflow", name, is_over)
-        .await
+    ground.until("argoproj.io/v1alpha1", "Workflow", name, is_over).await
 }
 
 /// The pod of a step.
@@ -71,25 +63,17 @@ fn node<'a>(workflow: &'a Value, step: &str) -> Option<&'a Value> {
 }
 
 fn nodes(workflow: &Value) -> impl Iterator<Item = &Value> {
-    workflow
-        .pointer("/status/nodes")
-        .and_then(Value::as_object)
-        .into_iter()
-        .flat_map(|nodes| nodes.values())
+    workflow.pointer("/status/nodes").and_then(Value::as_object).into_iter().flat_map(|nodes| nodes.values())
 }
 
 /// For a person: how the Workflow and each of its steps ended. Its own message only names a generated child.
 fn tell(workflow: &Value) -> String {
-    let said = |data: &Value| {
-        format!("{} {}", text_at(data, "/phase"), text_at(data, "/message"))
-            .trim()
-            .to_owned()
-    };
+    let said =
+        |data: &Value| format!("{} {}", text_at(data, "/phase"), text_at(data, "/message")).trim().to_owned();
     let status = workflow.get("status").map(said).unwrap_or_default();
     let steps = nodes(workflow).filter(|node| text_at(node, "/type") == "Pod");
-    let steps: Vec<_> = steps
-        .map(|node| format!("step {}: {}", text_at(node, "/displayName"), said(node)))
-        .collect();
+    let steps: Vec<_> =
+        steps.map(|node| format!("step {}: {}", text_at(node, "/displayName"), said(node))).collect();
     format!("the Workflow is {status} ({})", steps.join("; "))
 }
 

@@ -33,22 +33,12 @@ async fn run(ground: &Ground) -> Result<()> {
     let at_rest_since = Timestamp::now();
     write_as(ground, "writer").await?;
     let created = format!("create configmaps {}/note -> 201", ground.namespace);
-    let requests = logged(ground, &writer, at_rest_since, |request| {
-        request.describe() == created
-    })
-    .await?;
+    let requests = logged(ground, &writer, at_rest_since, |request| request.describe() == created).await?;
     let permissions = audit::permissions(&requests);
-    ensure!(
-        permissions == ["create configmaps".to_owned()].into(),
-        "{writer} used {permissions:?}"
-    );
+    ensure!(permissions == ["create configmaps".to_owned()].into(), "{writer} used {permissions:?}");
 
     let written = writes_here(ground, &source_controller, at_rest_since)?;
-    ensure!(
-        written.is_empty(),
-        "source-controller should be at rest and wrote: {}",
-        describe(&written)
-    );
+    ensure!(written.is_empty(), "source-controller should be at rest and wrote: {}", describe(&written));
     Ok(())
 }
 
@@ -56,19 +46,15 @@ async fn run(ground: &Ground) -> Result<()> {
 /// binding; the log counts them as the same permission.
 async fn write_as(ground: &Ground, account: &str) -> Result<()> {
     let accounts: Api<ServiceAccount> = Api::namespaced(ground.cluster.client.clone(), &ground.namespace);
-    let token = accounts
-        .create_token_request(account, &PostParams::default(), &TokenRequest::default())
-        .await?;
+    let token =
+        accounts.create_token_request(account, &PostParams::default(), &TokenRequest::default()).await?;
     let token = token.status.context("the API server issued no token")?.token;
     let kubeconfig = Kubeconfig::read_from(&ground.cluster.kubeconfig)?;
     let mut config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
     config.auth_info = serde_json::from_value(json!({"token": token}))?;
     let config_maps: Api<ConfigMap> = Api::namespaced(Client::try_from(config)?, &ground.namespace);
     let note = ConfigMap {
-        metadata: ObjectMeta {
-            name: Some("note".to_owned()),
-            ..ObjectMeta::default()
-        },
+        metadata: ObjectMeta { name: Some("note".to_owned()), ..ObjectMeta::default() },
         ..ConfigMap::default()
     };
     let deadline = Instant::now() + DEADLINE;
@@ -100,39 +86,25 @@ async fn logged(
         }
         if Instant::now() > deadline {
             let log = ground.cluster.paths.audit_log();
-            bail!(
-                "{} does not tell what {user} did; it tells: {}",
-                log.display(),
-                describe(&requests)
-            );
+            bail!("{} does not tell what {user} did; it tells: {}", log.display(), describe(&requests));
         }
         ground.namespaces().get(&ground.namespace).await?;
     }
 }
 
 fn writes_here(ground: &Ground, user: &str, since: Timestamp) -> Result<Vec<Request>> {
-    Ok(here(ground, user, since)?
-        .into_iter()
-        .filter(Request::is_write)
-        .collect())
+    Ok(here(ground, user, since)?.into_iter().filter(Request::is_write).collect())
 }
 
 /// Other scenarios may run beside this one, so only requests about its own namespace count.
 fn here(ground: &Ground, user: &str, since: Timestamp) -> Result<Vec<Request>> {
     let requests = audit::requests(&ground.cluster.paths.audit_log(), user, since)?;
-    Ok(requests
-        .into_iter()
-        .filter(|request| request.is_in(&ground.namespace))
-        .collect())
+    Ok(requests.into_iter().filter(|request| request.is_in(&ground.namespace)).collect())
 }
 
 fn describe(requests: &[Request]) -> String {
     let told: Vec<_> = requests.iter().map(Request::describe).collect();
-    if told.is_empty() {
-        "nothing".to_owned()
-    } else {
-        told.join(", ")
-    }
+    if told.is_empty() { "nothing".to_owned() } else { told.join(", ") }
 }
 
 /// source-controller takes note of it and then leaves it alone.

@@ -23,24 +23,16 @@ async fn run(ground: &Ground) -> Result<()> {
         |data: &Value| has_condition(data, "Failed", "True") || has_condition(data, "Complete", "True");
     let job = ground.until("batch/v1", "Job", "breaks", has_ended).await?;
     let state = diagnosis::state_of(&job.data);
-    ensure!(
-        state.contains("Failed=True/BackoffLimitExceeded"),
-        "Job breaks ended otherwise: {state}"
-    );
+    ensure!(state.contains("Failed=True/BackoffLimitExceeded"), "Job breaks ended otherwise: {state}");
     let failed = job.data.pointer("/status/failed").and_then(Value::as_i64);
     ensure!(
         failed == Some(2),
         "Job breaks counts {failed:?} failed pods, not the first and one more: {state}"
     );
     let pods: Api<Pod> = Api::namespaced(ground.cluster.client.clone(), &ground.namespace);
-    let pods = pods
-        .list(&ListParams::default().labels("batch.kubernetes.io/job-name=breaks"))
-        .await?;
+    let pods = pods.list(&ListParams::default().labels("batch.kubernetes.io/job-name=breaks")).await?;
     let phases: Vec<_> = pods.into_iter().filter_map(|pod| pod.status?.phase).collect();
-    ensure!(
-        phases == ["Failed", "Failed"],
-        "the pods of Job breaks are {phases:?}"
-    );
+    ensure!(phases == ["Failed", "Failed"], "the pods of Job breaks are {phases:?}");
     Ok(())
 }
 

@@ -217,10 +217,7 @@ async fn said_by(command: &mut Command) -> Result<String> {
     let output =
         ended.with_context(|| format!("{command:?} did not end within {} s", DEADLINE.as_secs()))??;
     if !output.status.success() {
-        bail!(
-            "{command:?} failed: {}",
-            String::from_utf8_lossy(&output.stderr).trim()
-        );
+        bail!("{command:?} failed: {}", String::from_utf8_lossy(&output.stderr).trim());
     }
     Ok(String::from_utf8(output.stdout)?)
 }

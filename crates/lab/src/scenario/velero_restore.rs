@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, ensure};
 use jiff::Timestamp;
-use kube::api::{Api, DeleteParams, DynamicObject};
+use kube::api::{Api, DeleteParams, DynamicObject, ListParams};
 use serde_json::Value;
 
 use super::{Ground, Scenario, gone, said_by, seen, text_at};
@@ -25,39 +25,24 @@ async fn run(ground: &Ground) -> Result<()> {
     let backup = format!("scenario-{stamp}");
     let in_velero = |manifest: &str| manifest.replace("BACKUP", &backup);
 
+    forget_repository(ground).await?;
     ground.apply(&CONTENT.replace("STAMP", &stamp)).await?;
     let before = Content::of(ground).await?;
-    in_the_pod(
-        ground,
-        &format!("echo written before the backup {stamp} > /notes/note"),
-    )
-    .await?;
+    in_the_pod(ground, &format!("echo written before the backup {stamp} > /notes/note")).await?;
     let note = in_the_pod(ground, "cat /notes/note").await?;
 
     ground.apply(&in_velero(BACKUP)).await?;
     completed(ground, "Backup", &backup).await?;
 
-    ground
-        .namespaces()
-        .delete(&ground.namespace, &DeleteParams::background())
-        .await?;
-    ground.namespace_gone().await?;
+    ground.delete_namespace().await?;
 
     ground.apply(&in_velero(RESTORE)).await?;
     completed(ground, "Restore", &backup).await?;
 
     let after = Content::of(ground).await?;
-    ensure!(
-        before == after,
-        "the restored objects differ\nbefore: {before:?}\nafter:  {after:?}"
-    );
-    let restored = in_the_pod(ground, "cat /notes/note")
-        .await
-        .context("failed to read the restored file")?;
-    ensure!(
-        restored == note,
-        "the file says {restored:?} and said {note:?} before the backup"
-    );
+    ensure!(before == after, "the restored objects differ\nbefore: {before:?}\nafter:  {after:?}");
+    let restored = in_the_pod(ground, "cat /notes/note").await.context("failed to read the restored file")?;
+    ensure!(restored == note, "the file says {restored:?} and said {note:?} before the backup");
 
     // One that failed stays to be looked at; Velero removes it when its hour is over.
     ground.apply(&in_velero(REMOVAL)).await?;
@@ -76,9 +61,7 @@ impl Content {
     /// As soon as the workload runs.
     async fn of(ground: &Ground) -> Result<Self> {
         let is_available = |data: &Value| has_condition(data, "Available", "True");
-        let deployment = ground
-            .until("apps/v1", "Deployment", "notes", is_available)
-            .await?;
+        let deployment = ground.until("apps/v1", "Deployment", "notes", is_available).await?;
         let settings = ground.until("v1", "ConfigMap", "settings", |_| true).await?;
         Ok(Self {
             settings: settings.data.get("data").cloned(),
@@ -102,6 +85,15 @@ async fn in_the_pod(ground: &Ground, script: &str) -> Result<String> {
     said_by(kubectl.args(["sh", "-c", script])).await
 }
 
+/// Velero remembers for each namespace that the bucket has a place for its files, even when the bucket was replaced since.
+async fn forget_repository(ground: &Ground) -> Result<()> {
+    let of_this_namespace = format!("velero.io/volume-namespace={}", ground.namespace);
+    let repositories = velero(ground, "BackupRepository");
+    let chosen = ListParams::default().labels(&of_this_namespace);
+    repositories.delete_collection(&DeleteParams::background(), &chosen).await?;
+    Ok(())
+}
+
 fn velero(ground: &Ground, kind: &str) -> Api<DynamicObject> {
     ground.cluster.dynamic(VELERO, kind, Some("velero"))
 }
@@ -112,16 +104,12 @@ async fn completed(ground: &Ground, kind: &str, name: &str) -> Result<()> {
     let is_over = |data: &Value| phases.contains(&text_at(data, "/status/phase"));
     let said = match seen(&velero(ground, kind), kind, name, is_over).await {
         Ok(object) if text_at(&object.data, "/status/phase") == "Completed" => return Ok(()),
-        Ok(object) => format!(
-            "{kind} {name} is not Completed: {}",
-            object.data.get("status").unwrap_or(&Value::Null)
-        ),
+        Ok(object) => {
+            format!("{kind} {name} is not Completed: {}", object.data.get("status").unwrap_or(&Value::Null))
+        }
         Err(error) => format!("{error:#}"),
     };
-    anyhow::bail!(
-        "{said}\n{}",
-        diagnosis::namespace(&ground.cluster, "velero").await
-    )
+    anyhow::bail!("{said}\n{}", diagnosis::namespace(&ground.cluster, "velero").await)
 }
 
 /// Nothing in it writes the file, so after a restore it can only come from the backup.
