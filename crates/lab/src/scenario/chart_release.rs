@@ -147,6 +147,7 @@ spec:
         command: [sleep, '1000000']
 ";
 
+/// The release's timeout is shorter than our own, so that a failure is told by Flux and does not hold the namespace.
 const OCI_SOURCE: &str = "
 apiVersion: source.toolkit.fluxcd.io/v1
 kind: OCIRepository
@@ -163,6 +164,7 @@ kind: HelmRelease
 metadata: {name: probe, namespace: NAMESPACE}
 spec:
   interval: 10m
+  timeout: 1m
   chartRef: {kind: OCIRepository, name: probe}
   values: {greeting: from the release}
 ";
@@ -202,6 +204,7 @@ kind: HelmRelease
 metadata: {name: probe, namespace: NAMESPACE}
 spec:
   interval: 10m
+  timeout: 1m
   chart: {spec: {chart: probe, version: VERSION, sourceRef: {kind: HelmRepository, name: site}}}
   values: {greeting: from the release}
 ";

@@ -214,10 +214,12 @@ fn text_at<'a>(data: &'a Value, pointer: &str) -> &'a str {
 /// Runs one of the lab's programs to its end and returns what it said.
 async fn said_by(command: &mut Command) -> Result<String> {
     let ended = timeout(DEADLINE, command.output()).await;
+    // As a person would type it.
+    let typed = command.as_std();
     let output =
-        ended.with_context(|| format!("{command:?} did not end within {} s", DEADLINE.as_secs()))??;
+        ended.with_context(|| format!("{typed:?} did not end within {} s", DEADLINE.as_secs()))??;
     if !output.status.success() {
-        bail!("{command:?} failed: {}", String::from_utf8_lossy(&output.stderr).trim());
+        bail!("{typed:?} failed: {}", String::from_utf8_lossy(&output.stderr).trim());
     }
     Ok(String::from_utf8(output.stdout)?)
 }
