@@ -132,9 +132,10 @@ impl Addon {
         &self.definition.namespace
     }
 
-    /// Its Deployments and DaemonSets: where there are logs to read.
+    /// Its Deployments and DaemonSets, and those that a chart makes for it: where there are logs to read.
     pub(crate) fn workloads(&self, paths: &Paths, tools: &Path) -> Result<Vec<Expected>> {
-        Ok(self.manifests(paths, tools)?.iter().filter_map(Expected::workload).collect())
+        let of_charts = self.definition.ready.iter().filter(|expected| expected.is_workload()).cloned();
+        Ok(self.manifests(paths, tools)?.iter().filter_map(Expected::workload).chain(of_charts).collect())
     }
 
     /// The version of the program of that name, or of whatever the add-on is made of.
@@ -253,8 +254,8 @@ impl Addon {
             self.mark_installed(cluster).await?;
         }
         let workloads = self.workloads(&cluster.paths, &cluster.tools)?;
-        let expected: Vec<Expected> =
-            workloads.into_iter().chain(self.definition.ready.iter().cloned()).collect();
+        let others = self.definition.ready.iter().filter(|expected| !expected.is_workload());
+        let expected: Vec<Expected> = workloads.into_iter().chain(others.cloned()).collect();
         let waits = expected.iter().map(|expected| expected.wait(cluster, READY_DEADLINE));
         try_join_all(waits).await.with_context(|| format!("{} does not get ready", self.name))?;
         Ok(())

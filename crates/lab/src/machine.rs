@@ -72,7 +72,8 @@ pub(crate) fn can_build(paths: &Paths) -> Result<()> {
 }
 
 pub(crate) fn not_running(lab: &str) -> anyhow::Error {
-    Unmet::new(format!("lab '{lab}' is not running; start it with: cargo lab up")).into()
+    let name = if lab == "default" { String::new() } else { format!("--name {lab} ") };
+    Unmet::new(format!("lab '{lab}' is not running; start it with: cargo lab {name}up")).into()
 }
 
 fn root() -> Result<String, String> {

@@ -35,7 +35,7 @@ impl Expected {
     /// The workloads among the objects: they are ready when all their pods are.
     pub(crate) fn workload(object: &DynamicObject) -> Option<Self> {
         let types = object.types.as_ref()?;
-        matches!(types.kind.as_str(), "Deployment" | "DaemonSet" | "StatefulSet").then(|| Self {
+        let expected = Self {
             api_version: types.api_version.clone(),
             kind: types.kind.clone(),
             namespace: object.namespace(),
@@ -43,7 +43,13 @@ impl Expected {
             condition: None,
             path: None,
             value: None,
-        })
+        };
+        expected.is_workload().then_some(expected)
+    }
+
+    /// Whether it is a kind that runs pods.
+    pub(crate) fn is_workload(&self) -> bool {
+        matches!(self.kind.as_str(), "Deployment" | "DaemonSet" | "StatefulSet")
     }
 
     /// Waits; when it does not get ready the error says what was seen last and what the logs say.

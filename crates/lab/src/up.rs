@@ -17,7 +17,7 @@ use crate::content;
 use crate::image::{self, Image};
 use crate::machine;
 use crate::node::processes::API_SERVER;
-use crate::node::{Node, Start};
+use crate::node::{self, Node, Start};
 use crate::paths::{self, Paths};
 use crate::progress::Progress;
 use crate::readiness::Expected;
@@ -42,22 +42,23 @@ pub(crate) struct Wanted<'a> {
 
 /// Brings the cluster to what is wanted; what runs already is left as it is.
 pub(crate) async fn up(paths: &Paths, wanted: &Wanted<'_>) -> Result<Cluster> {
-    let base = Component::load("base", paths)?;
-    build(paths, std::iter::once(&base).chain(wanted.addons.iter().flat_map(|addon| &addon.components)))?;
-    if let Some(kubeconfig) = wanted.kubeconfig {
-        let cluster = Cluster::connect(paths, kubeconfig, None, &base.bin()).await?;
-        let progress = Progress::new(wanted.addons.len());
-        for addon in wanted.addons {
-            if !addon.is_installed(&cluster).await? {
-                addon.require_images(&cluster).await?;
-            }
-        }
-        install(&cluster, wanted.addons, &progress).await?;
-        return Ok(cluster);
+    match wanted.kubeconfig {
+        Some(kubeconfig) => existing(paths, kubeconfig, wanted.addons).await,
+        None => own(paths, wanted).await,
     }
+}
+
+async fn own(paths: &Paths, wanted: &Wanted<'_>) -> Result<Cluster> {
     let _lock = lock(paths)?;
     let running = Node::find(paths);
-    // Starting and ready API server, node, small images, then images and readiness of each add-on.
+    if running.is_none() {
+        // Before anything is built or started.
+        machine::can_run(paths)?;
+        node::free_ports(wanted.port)?;
+    }
+    let base = Component::load("base", paths)?;
+    build(paths, std::iter::once(&base).chain(components(wanted.addons)))?;
+    // Besides the add-ons: the node's start, the API server, the node's readiness, the images.
     let progress = Progress::new(if running.is_some() { 3 } else { 4 } + wanted.addons.len());
     let node = match running {
         Some(node) => node,
@@ -71,6 +72,24 @@ pub(crate) async fn up(paths: &Paths, wanted: &Wanted<'_>) -> Result<Cluster> {
     node_ready(&cluster, &progress).await?;
     install(&cluster, wanted.addons, &progress).await?;
     Ok(cluster)
+}
+
+/// A cluster that is not ours: only add-ons that it has not.
+async fn existing(paths: &Paths, kubeconfig: &Path, addons: &[Addon]) -> Result<Cluster> {
+    let base = Component::load("base", paths)?;
+    build(paths, std::iter::once(&base).chain(components(addons)))?;
+    let cluster = Cluster::connect(paths, kubeconfig, None, &base.bin()).await?;
+    for addon in addons {
+        if !addon.is_installed(&cluster).await? {
+            addon.require_images(&cluster).await?;
+        }
+    }
+    install(&cluster, addons, &Progress::new(addons.len())).await?;
+    Ok(cluster)
+}
+
+fn components(addons: &[Addon]) -> impl Iterator<Item = &Component> {
+    addons.iter().flat_map(|addon| &addon.components)
 }
 
 /// The running lab, for commands that do not start one.
@@ -131,7 +150,6 @@ pub(crate) fn build<'a>(paths: &Paths, components: impl Iterator<Item = &'a Comp
 }
 
 fn start(paths: &Paths, base: &Component, wanted: &Wanted<'_>, progress: &Progress) -> Result<Node> {
-    machine::can_run(paths)?;
     let step = progress.begin("starting the node");
     let bin = base.bin();
     let start = Start { lab: wanted.lab, bin: &bin, pause_image: PAUSE, port: wanted.port };

@@ -160,7 +160,7 @@ fn spawn(paths: &Paths) -> Result<Node> {
 }
 
 /// Three ports in a row that are free on the loopback address; a port that the user chose must be.
-fn free_ports(chosen: Option<u16>) -> Result<u16> {
+pub(crate) fn free_ports(chosen: Option<u16>) -> Result<u16> {
     let candidates = match chosen {
         Some(port) => vec![port],
         None => (0..100).map(|slot| FIRST_PORT + slot * 10).collect(),

@@ -7,6 +7,7 @@ mod audit_log;
 mod certificate;
 mod chart_release;
 mod failing_job;
+mod lab_recovery;
 mod service_dns;
 mod velero_restore;
 
@@ -58,6 +59,7 @@ pub(crate) const ALL: &[Scenario] = &[
     failing_job::SCENARIO,
     audit_log::SCENARIO,
     apiserver_restart::SCENARIO,
+    lab_recovery::SCENARIO,
 ];
 
 /// How a scenario ended.
