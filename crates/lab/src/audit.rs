@@ -52,6 +52,11 @@ impl Request {
             && self.object_ref.as_ref().is_none_or(|object| object.resource != "leases")
     }
 
+    /// Whether it is about something in this namespace.
+    pub(crate) fn is_in(&self, namespace: &str) -> bool {
+        self.object_ref.as_ref().is_some_and(|object| object.namespace == namespace)
+    }
+
     /// `verb group/resource/subresource`, as a role would have to grant it.
     pub(crate) fn permission(&self) -> String {
         let object = self.object_ref.clone().unwrap_or_default();

@@ -1,8 +1,15 @@
 //! What is proven on a real cluster. A scenario is a sentence that holds: its name says what, its function shows it, in a
 //! namespace of its own. It waits for what it names with a deadline and never sleeps.
 
+mod apiserver_restart;
+mod argo_workflow;
+mod audit_log;
+mod certificate;
+mod chart_release;
+mod failing_job;
 mod lab_recovery;
 mod service_dns;
+mod velero_restore;
 
 use std::pin::Pin;
 use std::time::{Duration, Instant};
@@ -13,6 +20,8 @@ use k8s_openapi::api::core::v1::{Namespace, Pod};
 use kube::ResourceExt;
 use kube::api::{Api, DeleteParams, DynamicObject, LogParams};
 use serde_json::Value;
+use tokio::process::Command;
+use tokio::time::timeout;
 
 use crate::cluster::{Cluster, NotInTime, wait_until};
 use crate::diagnosis;
@@ -39,7 +48,19 @@ pub(crate) struct Scenario {
 }
 
 /// All scenarios, in the order in which they are told.
-pub(crate) const ALL: &[Scenario] = &[service_dns::SCENARIO, lab_recovery::SCENARIO];
+pub(crate) const ALL: &[Scenario] = &[
+    service_dns::SCENARIO,
+    chart_release::FROM_OCI,
+    chart_release::FROM_HTTP,
+    velero_restore::SCENARIO,
+    argo_workflow::SUCCEEDS,
+    argo_workflow::FAILS,
+    certificate::SCENARIO,
+    failing_job::SCENARIO,
+    audit_log::SCENARIO,
+    apiserver_restart::SCENARIO,
+    lab_recovery::SCENARIO,
+];
 
 /// How a scenario ended.
 pub(crate) struct Outcome {
@@ -185,6 +206,24 @@ pub(crate) async fn seen(
             bail!("{kind} {name} is not as expected after {} s: {state}", DEADLINE.as_secs())
         }
     }
+}
+
+/// A text in an object; empty where there is none.
+fn text_at<'a>(data: &'a Value, pointer: &str) -> &'a str {
+    data.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// Runs one of the lab's programs to its end and returns what it said.
+async fn said_by(command: &mut Command) -> Result<String> {
+    let ended = timeout(DEADLINE, command.output()).await;
+    // As a person would type it.
+    let typed = command.as_std();
+    let output =
+        ended.with_context(|| format!("{typed:?} did not end within {} s", DEADLINE.as_secs()))??;
+    if !output.status.success() {
+        bail!("{typed:?} failed: {}", String::from_utf8_lossy(&output.stderr).trim());
+    }
+    Ok(String::from_utf8(output.stdout)?)
 }
 
 /// Waits until an object is gone.

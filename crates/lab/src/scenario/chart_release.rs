@@ -1,0 +1,210 @@
+//! Charts through Flux: what is published is installed with the values given, and nothing of it stays behind.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+use jiff::Timestamp;
+use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::{Api, ObjectMeta, PostParams};
+use serde_json::Value;
+
+use super::{Ground, Scenario, gone, text_at};
+use crate::readiness::has_condition;
+use crate::registry;
+
+pub(super) const FROM_OCI: Scenario = Scenario {
+    name: "an_oci_chart_pushed_to_the_registry_is_installed_by_a_helm_release_and_gone_after_its_deletion",
+    needs: &[],
+    needs_node: false,
+    alone: false,
+    run: |ground| Box::pin(from_oci(ground)),
+};
+
+pub(super) const FROM_HTTP: Scenario = Scenario {
+    name: "a_chart_of_a_classic_http_repository_is_installed_by_a_helm_release_and_gone_after_its_deletion",
+    needs: &[],
+    needs_node: false,
+    alone: false,
+    run: |ground| Box::pin(from_http(ground)),
+};
+
+async fn from_oci(ground: &Ground) -> Result<()> {
+    let chart = Chart::write(ground)?;
+    registry::push_chart(&ground.cluster, &chart.folder).await?;
+    installed_and_gone(ground, &chart, OCI_SOURCE).await
+}
+
+async fn from_http(ground: &Ground) -> Result<()> {
+    let chart = Chart::write(ground)?;
+    let site = chart.folder.join("site");
+    let (folder, site) = (chart.folder.display().to_string(), site.display().to_string());
+    registry::helm(&ground.cluster, &["package", &folder, "--destination", &site]).await?;
+    registry::helm(&ground.cluster, &["repo", "index", &site]).await?;
+    let files = ConfigMap {
+        metadata: ObjectMeta { name: Some("site".to_owned()), ..ObjectMeta::default() },
+        binary_data: Some(files_in(Path::new(&site))?.collect::<Result<_>>()?),
+        ..ConfigMap::default()
+    };
+    let config_maps: Api<ConfigMap> = Api::namespaced(ground.cluster.client.clone(), &ground.namespace);
+    config_maps.create(&PostParams::default(), &files).await?;
+    ground.apply(HTTP_SERVER).await?;
+    ground.until("apps/v1", "Deployment", "site", is_available).await?;
+    installed_and_gone(ground, &chart, HTTP_SOURCE).await
+}
+
+/// The chart's release, from its creation to its end.
+async fn installed_and_gone(ground: &Ground, chart: &Chart, source_and_release: &str) -> Result<()> {
+    ground.apply(&source_and_release.replace("VERSION", &chart.version)).await?;
+    ground.until(HELM, "HelmRelease", "probe", |data| has_condition(data, "Ready", "True")).await?;
+    let settings = ground.until("v1", "ConfigMap", "probe-settings", |_| true).await?;
+    let (greeting, version) =
+        (text_at(&settings.data, "/data/greeting"), text_at(&settings.data, "/data/version"));
+    ensure!(greeting == "from the release", "the chart was given greeting '{greeting}'");
+    // Flux adds the digest of an OCI chart after a plus sign.
+    let plain = version.split_once('+').map_or(version, |(plain, _)| plain);
+    ensure!(plain == chart.version, "version {version} is installed, not {}", chart.version);
+    ground.until("apps/v1", "Deployment", "probe", is_available).await?;
+
+    ground.delete(HELM, "HelmRelease", "probe").await?;
+    gone(&ground.objects("v1", "ConfigMap"), "ConfigMap", "probe-settings").await?;
+    gone(&ground.objects("apps/v1", "Deployment"), "Deployment", "probe").await?;
+    // Helm's own record of the release.
+    gone(&ground.objects("v1", "Secret"), "Secret", "sh.helm.release.v1.probe.v1").await
+}
+
+const HELM: &str = "helm.toolkit.fluxcd.io/v2";
+
+fn is_available(data: &Value) -> bool {
+    has_condition(data, "Available", "True")
+}
+
+/// A chart of our own in a folder that lives as long as this value.
+struct Chart {
+    folder: PathBuf,
+    /// Another one in each run, so that what an earlier run published is never taken for this.
+    version: String,
+}
+
+impl Chart {
+    fn write(ground: &Ground) -> Result<Self> {
+        let version = format!("1.0.{}", Timestamp::now().as_millisecond());
+        let folder = std::env::temp_dir().join(format!("{}-{version}", ground.namespace));
+        let chart = Self { folder, version };
+        let about = format!("{{apiVersion: v2, name: probe, version: {}}}", chart.version);
+        let files = [
+            ("Chart.yaml", about.as_str()),
+            ("values.yaml", "greeting: from the chart"),
+            ("templates/probe.yaml", TEMPLATE),
+            // What is served over HTTP lies in the same folder, and is no part of the chart.
+            (".helmignore", "site/"),
+        ];
+        fs::create_dir_all(chart.folder.join("templates"))
+            .with_context(|| format!("failed to create {}", chart.folder.display()))?;
+        for (file, text) in files {
+            fs::write(chart.folder.join(file), text)?;
+        }
+        Ok(chart)
+    }
+}
+
+impl Drop for Chart {
+    fn drop(&mut self) {
+        if let Err(error) = fs::remove_dir_all(&self.folder) {
+            eprintln!("lab: failed to remove {}: {error}", self.folder.display());
+        }
+    }
+}
+
+/// Names and contents of the files in a folder.
+fn files_in(folder: &Path) -> Result<impl Iterator<Item = Result<(String, ByteString)>>> {
+    Ok(fs::read_dir(folder)?.map(|entry| {
+        let entry = entry?;
+        Ok((entry.file_name().to_string_lossy().into_owned(), ByteString(fs::read(entry.path())?)))
+    }))
+}
+
+const TEMPLATE: &str = "
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: '{{ .Release.Name }}-settings'}
+data: {greeting: '{{ .Values.greeting }}', version: '{{ .Chart.Version }}'}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: '{{ .Release.Name }}'}
+spec:
+  replicas: 1
+  selector: {matchLabels: {app: probe}}
+  template:
+    metadata: {labels: {app: probe}}
+    spec:
+      terminationGracePeriodSeconds: 0
+      containers:
+      - name: probe
+        image: lab.local/busybox:1
+        command: [sleep, '1000000']
+";
+
+/// The release's timeout is shorter than our own, so that a failure is told by Flux and does not hold the namespace.
+const OCI_SOURCE: &str = "
+apiVersion: source.toolkit.fluxcd.io/v1
+kind: OCIRepository
+metadata: {name: probe, namespace: NAMESPACE}
+spec:
+  interval: 10m
+  url: oci://registry.lab-system.svc.cluster.local:5000/charts/probe
+  insecure: true
+  ref: {tag: VERSION}
+  layerSelector: {mediaType: application/vnd.cncf.helm.chart.content.v1.tar+gzip, operation: copy}
+---
+apiVersion: helm.toolkit.fluxcd.io/v2
+kind: HelmRelease
+metadata: {name: probe, namespace: NAMESPACE}
+spec:
+  interval: 10m
+  timeout: 1m
+  chartRef: {kind: OCIRepository, name: probe}
+  values: {greeting: from the release}
+";
+
+const HTTP_SERVER: &str = "
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: site, namespace: NAMESPACE}
+spec:
+  selector: {matchLabels: {app: site}}
+  template:
+    metadata: {labels: {app: site}}
+    spec:
+      terminationGracePeriodSeconds: 0
+      containers:
+      - name: site
+        image: lab.local/busybox:1
+        command: [httpd, -f, -p, '8080', -h, /site]
+        readinessProbe: {tcpSocket: {port: 8080}, periodSeconds: 1}
+        volumeMounts: [{name: site, mountPath: /site}]
+      volumes: [{name: site, configMap: {name: site}}]
+---
+apiVersion: v1
+kind: Service
+metadata: {name: site, namespace: NAMESPACE}
+spec: {selector: {app: site}, ports: [{port: 80, targetPort: 8080}]}
+";
+
+const HTTP_SOURCE: &str = "
+apiVersion: source.toolkit.fluxcd.io/v1
+kind: HelmRepository
+metadata: {name: site, namespace: NAMESPACE}
+spec: {interval: 10m, url: 'http://site.NAMESPACE.svc.cluster.local'}
+---
+apiVersion: helm.toolkit.fluxcd.io/v2
+kind: HelmRelease
+metadata: {name: probe, namespace: NAMESPACE}
+spec:
+  interval: 10m
+  timeout: 1m
+  chart: {spec: {chart: probe, version: VERSION, sourceRef: {kind: HelmRepository, name: site}}}
+  values: {greeting: from the release}
+";
