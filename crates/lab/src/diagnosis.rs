@@ -38,7 +38,7 @@ pub(crate) async fn namespace(cluster: &Cluster, namespace: &str) -> String {
     text + &events(cluster, namespace).await + &pods(cluster, namespace).await
 }
 
-/// The pods of a namespace: state, and for those that are not well the end of their logs.
+/// The pods of a namespace: state, and the end of the logs of what has not ended well.
 pub(crate) async fn pods(cluster: &Cluster, namespace: &str) -> String {
     let api: Api<Pod> = Api::namespaced(cluster.client.clone(), namespace);
     let pods = match api.list(&ListParams::default()).await {
@@ -55,7 +55,9 @@ pub(crate) async fn pods(cluster: &Cluster, namespace: &str) -> String {
             let state = container.get("state").map(Value::to_string).unwrap_or_default();
             let restarts = container.get("restartCount").and_then(Value::as_i64).unwrap_or_default();
             line(&mut text, &format!("  container {name}: {state}, {restarts} restarts"));
-            text += &log(&api, &pod.name_any(), name, restarts > 0).await;
+            if container.pointer("/state/terminated/exitCode").and_then(Value::as_i64) != Some(0) {
+                text += &log(&api, &pod.name_any(), name, restarts > 0).await;
+            }
         }
         if let (Some(_), Some(uid)) = (&cluster.node, pod.uid()) {
             let folder =
@@ -111,27 +113,19 @@ async fn events(cluster: &Cluster, namespace: &str) -> String {
     text
 }
 
-/// An object's conditions, or its phase, or whatever small thing its status says.
+/// What an object says of itself: conditions, phase, and the words that go with a failure; else its whole status.
 pub(crate) fn state_of(data: &Value) -> String {
-    let Some(status) = data.get("status") else {
-        return "it has no status yet".to_owned();
-    };
-    let conditions = status.get("conditions").and_then(Value::as_array).into_iter().flatten();
-    let field =
+    let Some(status) = data.get("status") else { return "it has no status yet".to_owned() };
+    let text =
         |entry: &Value, name: &str| entry.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
-    let said: Vec<String> = conditions
-        .map(|entry| {
-            let (kind, status) = (field(entry, "type"), field(entry, "status"));
-            format!("{kind}={status}/{} {}", field(entry, "reason"), field(entry, "message"))
-                .trim()
-                .to_owned()
-        })
-        .collect();
-    match (said.is_empty(), status.get("phase")) {
-        (false, _) => said.join("; "),
-        (true, Some(phase)) => format!("phase {phase}"),
-        (true, None) => status.to_string(),
-    }
+    let conditions = status.get("conditions").and_then(Value::as_array).into_iter().flatten().map(|entry| {
+        let (kind, status) = (text(entry, "type"), text(entry, "status"));
+        format!("{kind}={status}/{} {}", text(entry, "reason"), text(entry, "message")).trim().to_owned()
+    });
+    let words = ["phase", "message", "failureReason", "validationErrors"];
+    let fields = words.iter().filter_map(|word| Some(format!("{word} {}", status.get(word)?)));
+    let said: Vec<String> = conditions.chain(fields).collect();
+    if said.is_empty() { status.to_string() } else { said.join("; ") }
 }
 
 fn line(text: &mut String, line: &str) {
@@ -145,11 +139,13 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn an_object_speaks_by_its_conditions_before_anything_else() {
+    fn an_object_speaks_by_its_conditions_its_phase_and_its_message() {
         let data = json!({"status": {"phase": "Pending", "conditions": [
             {"type": "Ready", "status": "False", "reason": "Waiting", "message": "for a volume"}]}});
-        assert_eq!(state_of(&data), "Ready=False/Waiting for a volume");
-        assert_eq!(state_of(&json!({"status": {"phase": "Failed"}})), "phase \"Failed\"");
+        assert_eq!(state_of(&data), "Ready=False/Waiting for a volume; phase \"Pending\"");
+        let failed = json!({"status": {"phase": "Failed", "message": "no such bucket", "progress": {}}});
+        assert_eq!(state_of(&failed), "phase \"Failed\"; message \"no such bucket\"");
+        assert_eq!(state_of(&json!({"status": {"replicas": 1}})), "{\"replicas\":1}");
         assert_eq!(state_of(&json!({})), "it has no status yet");
     }
 }

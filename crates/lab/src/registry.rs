@@ -39,7 +39,9 @@ pub(crate) async fn forward(cluster: &Cluster) -> Result<Forward> {
 /// Packages the chart in a folder and pushes it to `charts/` in the registry.
 pub(crate) async fn push_chart(cluster: &Cluster, chart: &Path) -> Result<()> {
     let forward = forward(cluster).await?;
-    let packages = cluster.paths.cache.join(format!("charts-{}", std::process::id()));
+    // One folder per call: several may push at once.
+    let now = jiff::Timestamp::now().as_nanosecond();
+    let packages = cluster.paths.cache.join(format!("charts-{}-{now}", std::process::id()));
     std::fs::create_dir_all(&packages)?;
     let pushed = push(cluster, chart, &packages, &forward.address).await;
     std::fs::remove_dir_all(&packages)?;

@@ -31,7 +31,8 @@ const REGISTRY_PORT: u16 = 30500;
 pub(crate) const DEMO_PORT: u16 = 30080;
 /// First of the three ports on the loopback address: API server, OCI registry, demo application.
 const FIRST_PORT: u16 = 26443;
-const PORTS: [(&str, u16); 3] = [("API server", 6443), ("OCI registry", 30500), ("demo application", 30080)];
+const PORTS: [(&str, u16); 3] =
+    [("API server", API_PORT), ("OCI registry", REGISTRY_PORT), ("demo application", DEMO_PORT)];
 /// How long the kernel may take to end a lab's processes.
 const STOP_DEADLINE: Duration = Duration::from_secs(10);
 const POLL: Duration = Duration::from_millis(20);

@@ -15,7 +15,7 @@ use crate::audit::{self, Request};
 
 pub(super) const SCENARIO: Scenario = Scenario {
     name: "the_audit_log_tells_who_wrote_what_and_that_a_controller_at_rest_writes_nothing",
-    needs: &[],
+    needs: &["flux"],
     needs_node: true,
     alone: false,
     run: |ground| Box::pin(run(ground)),

@@ -16,7 +16,7 @@ use crate::registry;
 
 pub(super) const FROM_OCI: Scenario = Scenario {
     name: "an_oci_chart_pushed_to_the_registry_is_installed_by_a_helm_release_and_gone_after_its_deletion",
-    needs: &[],
+    needs: &["flux", "registry"],
     needs_node: false,
     alone: false,
     run: |ground| Box::pin(from_oci(ground)),
@@ -24,7 +24,7 @@ pub(super) const FROM_OCI: Scenario = Scenario {
 
 pub(super) const FROM_HTTP: Scenario = Scenario {
     name: "a_chart_of_a_classic_http_repository_is_installed_by_a_helm_release_and_gone_after_its_deletion",
-    needs: &[],
+    needs: &["flux", "registry"],
     needs_node: false,
     alone: false,
     run: |ground| Box::pin(from_http(ground)),

@@ -23,6 +23,7 @@ use serde_json::Value;
 use tokio::process::Command;
 use tokio::time::timeout;
 
+use crate::addons::Addon;
 use crate::cluster::{Cluster, NotInTime, wait_until};
 use crate::diagnosis;
 use crate::progress::seconds;
@@ -38,7 +39,7 @@ type Running<'a> = Pin<Box<dyn Future<Output = Result<()>> + 'a>>;
 pub(crate) struct Scenario {
     /// A sentence in snake case; `cargo lab test NAME` matches a part of it.
     pub(crate) name: &'static str,
-    /// Add-ons it needs beyond the default set.
+    /// Add-ons it needs; their state is shown when it fails.
     pub(crate) needs: &'static [&'static str],
     /// Whether it reaches below the API server, so that only the lab's own cluster will do.
     pub(crate) needs_node: bool,
@@ -89,9 +90,7 @@ async fn run(cluster: &Cluster, scenario: &'static Scenario) -> Outcome {
             let result = (scenario.run)(&ground).await;
             let failure = match &result {
                 Ok(()) => None,
-                Err(error) => {
-                    Some(format!("{error:#}\n{}", diagnosis::namespace(cluster, &ground.namespace).await))
-                }
+                Err(error) => Some(format!("{error:#}\n{}", ground.diagnosis(scenario).await)),
             };
             // Not waited for: the next scenario does not need it.
             failure.or(ground.remove().await.err().map(|error| format!("{error:#}")))
@@ -122,6 +121,15 @@ impl Ground {
         ground.delete_namespace().await?;
         ground.apply("{apiVersion: v1, kind: Namespace, metadata: {name: NAMESPACE}}").await?;
         Ok(ground)
+    }
+
+    /// The scenario's own namespace, and those of the add-ons it needs.
+    async fn diagnosis(&self, scenario: &Scenario) -> String {
+        let mut text = diagnosis::namespace(&self.cluster, &self.namespace).await;
+        for addon in scenario.needs.iter().filter_map(|name| Addon::load(name, &self.cluster.paths).ok()) {
+            text += &diagnosis::namespace(&self.cluster, addon.namespace()).await;
+        }
+        text
     }
 
     /// Applies manifests in which NAMESPACE stands for the scenario's own.

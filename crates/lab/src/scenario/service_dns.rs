@@ -7,7 +7,7 @@ use crate::readiness::has_condition;
 
 pub(super) const SCENARIO: Scenario = Scenario {
     name: "a_deployment_behind_a_service_is_reached_by_name_from_another_pod",
-    needs: &[],
+    needs: &["dns"],
     needs_node: false,
     alone: false,
     run: |ground| Box::pin(run(ground)),

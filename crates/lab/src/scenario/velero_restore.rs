@@ -98,18 +98,14 @@ fn velero(ground: &Ground, kind: &str) -> Api<DynamicObject> {
     ground.cluster.dynamic(VELERO, kind, Some("velero"))
 }
 
-/// Waits until Velero is done, and says what it knows when that is no success. The object alone says little.
+/// Waits until Velero is done, and fails when that is no success.
 async fn completed(ground: &Ground, kind: &str, name: &str) -> Result<()> {
     let phases = ["Completed", "PartiallyFailed", "Failed", "FailedValidation"];
     let is_over = |data: &Value| phases.contains(&text_at(data, "/status/phase"));
-    let said = match seen(&velero(ground, kind), kind, name, is_over).await {
-        Ok(object) if text_at(&object.data, "/status/phase") == "Completed" => return Ok(()),
-        Ok(object) => {
-            format!("{kind} {name} is not Completed: {}", object.data.get("status").unwrap_or(&Value::Null))
-        }
-        Err(error) => format!("{error:#}"),
-    };
-    anyhow::bail!("{said}\n{}", diagnosis::namespace(&ground.cluster, "velero").await)
+    let object = seen(&velero(ground, kind), kind, name, is_over).await?;
+    let is_completed = text_at(&object.data, "/status/phase") == "Completed";
+    ensure!(is_completed, "{kind} {name} is not Completed: {}", diagnosis::state_of(&object.data));
+    Ok(())
 }
 
 /// Nothing in it writes the file, so after a restore it can only come from the backup.
