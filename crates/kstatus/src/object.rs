@@ -42,7 +42,6 @@ impl<'a> Object<'a> {
             .unwrap_or_default();
         match version.split_once('/') {
             None => Some(""),
-            Some(("", "")) => Some(""),
             Some((_, rest)) if rest.contains('/') => None,
             Some((group, _)) => Some(group),
         }

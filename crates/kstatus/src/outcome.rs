@@ -157,12 +157,6 @@ impl<'a> Outcome<'a> {
         }
     }
 
-    /// The same outcome with one more field to its account.
-    pub(crate) fn because(mut self, evidence: Evidence<'a>) -> Outcome<'a> {
-        self.evidence.push(evidence);
-        self
-    }
-
     /// The reason of the resulting condition, if there is one.
     pub fn reason(&self) -> Option<&str> {
         self.condition.as_ref().map(|condition| condition.reason.as_ref())

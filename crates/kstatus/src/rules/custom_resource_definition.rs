@@ -10,13 +10,8 @@ pub(super) fn status<'a>(object: &Object<'a>) -> Outcome<'a> {
             .conditions
             .iter()
             .find_map(|entry| match (entry.kind, entry.status, entry.reason) {
-                ("NamesAccepted", "False", _) => Some(Outcome::failed(
-                    entry.reason,
-                    entry.message,
-                    [entry.evidence("status")],
-                )),
                 ("Established", "False", "Installing") => None,
-                ("Established", "False", _) => Some(Outcome::failed(
+                ("Established" | "NamesAccepted", "False", _) => Some(Outcome::failed(
                     entry.reason,
                     entry.message,
                     [entry.evidence("status")],

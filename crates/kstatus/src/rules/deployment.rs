@@ -47,7 +47,7 @@ fn counts<'a>(object: &Object<'a>) -> Option<Outcome<'a>> {
 }
 
 /// The counts are right; are the conditions?
-pub(crate) fn conditions_of_rollout<'a>(object: &Object<'a>) -> Option<Outcome<'a>> {
+fn conditions_of_rollout<'a>(object: &Object<'a>) -> Option<Outcome<'a>> {
     let deadline = object.spec.field("spec.progressDeadlineSeconds");
     let rolled_out =
         |entry: &Entry<'a>| entry.is("Progressing", "True") && entry.reason == "NewReplicaSetAvailable";
@@ -66,6 +66,10 @@ pub(crate) fn conditions_of_rollout<'a>(object: &Object<'a>) -> Option<Outcome<'
     let (is_available, evidence) = available(object);
     (!is_available)
         .then(|| Outcome::in_progress("DeploymentNotAvailable", "Deployment not Available", [evidence]))
+}
+
+pub(crate) fn is_available(object: &Object<'_>) -> bool {
+    available(object).0
 }
 
 fn available<'a>(object: &Object<'a>) -> (bool, Evidence<'a>) {

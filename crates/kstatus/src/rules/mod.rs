@@ -2,11 +2,11 @@
 
 mod custom_resource_definition;
 mod daemon_set;
-mod deployment;
+pub(crate) mod deployment;
 mod job;
 mod pod;
 mod replica_set;
-mod replicas;
+pub(crate) mod replicas;
 mod service;
 mod stateful_set;
 mod volume_claim;
@@ -17,7 +17,6 @@ use crate::object::Object;
 use crate::outcome::Outcome;
 use crate::refusal::Refusal;
 
-pub(crate) use deployment::conditions_of_rollout;
 pub(crate) use pod::CONTAINERS;
 
 /// What the rule for the object's kind says; `None` if there is no rule. The API version does not matter.

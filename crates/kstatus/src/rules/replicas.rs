@@ -6,7 +6,7 @@ use crate::object::Count;
 use crate::outcome::Outcome;
 
 /// `have` must reach `want`, else in progress: `<label>: have/want`.
-pub(super) fn too_few<'a>(
+pub(crate) fn too_few<'a>(
     reason: &'static str,
     label: &'static str,
     have: &Count<'a>,
@@ -19,7 +19,7 @@ pub(super) fn too_few<'a>(
 }
 
 /// More pods than wanted: some are still going away.
-pub(super) fn too_many<'a>(have: &Count<'a>, want: &Count<'a>) -> Option<Outcome<'a>> {
+pub(crate) fn too_many<'a>(have: &Count<'a>, want: &Count<'a>) -> Option<Outcome<'a>> {
     (have.value > want.value).then(|| {
         // The reference subtracts in 64 bits and lets it wrap around.
         let extra = have.value.wrapping_sub(want.value);
@@ -29,11 +29,11 @@ pub(super) fn too_many<'a>(have: &Count<'a>, want: &Count<'a>) -> Option<Outcome
 }
 
 /// `<text><number>`
-pub(super) fn one_number(text: &'static str, number: i64) -> Cow<'static, str> {
+pub(crate) fn one_number(text: &'static str, number: i64) -> Cow<'static, str> {
     Cow::Owned(format!("{text}{number}"))
 }
 
 /// `<label>: <have>/<want>`
-pub(super) fn two_numbers(label: &'static str, have: i64, want: i64) -> Cow<'static, str> {
+pub(crate) fn two_numbers(label: &'static str, have: i64, want: i64) -> Cow<'static, str> {
     Cow::Owned(format!("{label}: {have}/{want}"))
 }
