@@ -183,7 +183,7 @@ conditions! {
         }
         True SupersededByOperation seed "0.1.0" {
             meaning: "A newer operation asks for the same and took this one's place before it had started, \
-                      e.g. a fresh backup while this one waited. The message names it.",
+                      such as a fresh backup while this one waited. The message names it.",
             look: [ALL, DESCRIBE],
             fix: "Follow the newer operation.",
         }
