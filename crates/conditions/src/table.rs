@@ -63,7 +63,7 @@
 /// A row that the API server would refuse (here for a letter) does not compile, nor does one that explains nothing:
 ///
 /// ```compile_fail,E0080
-/// # enum Teapot {}
+/// # pub enum Teapot {}
 /// # impl conditions::Kind for Teapot {
 /// #     const VOCABULARY: &'static conditions::Vocabulary = &conditions::Vocabulary {
 /// #         system: "", group: "", kind: "", plural: "", short_names: &[], look: &[], types: &[], reads: &[],
@@ -79,7 +79,7 @@
 /// ```
 ///
 /// ```compile_fail,E0080
-/// # enum Teapot {}
+/// # pub enum Teapot {}
 /// # impl conditions::Kind for Teapot {
 /// #     const VOCABULARY: &'static conditions::Vocabulary = &conditions::Vocabulary {
 /// #         system: "", group: "", kind: "", plural: "", short_names: &[], look: &[], types: &[], reads: &[],

@@ -187,6 +187,23 @@ fn a_kind_with_a_reconciling_of_its_own_keeps_its_words_unless_it_is_stalled() {
 }
 
 #[test]
+fn what_is_said_for_a_kind_is_said_anew_for_each_generation() {
+    let mut pot = ConditionSet::<Teapot>::new();
+    pot.set(Ready::Brewed, "", at(1, 0));
+    pot.project(at(1, 0));
+    pot.project(at(2, 0));
+    assert_eq!(pot.unsaid(2).collect::<Vec<_>>(), ["Ready", "Blocked"]);
+}
+
+#[test]
+fn what_a_kind_says_itself_is_not_said_for_it() {
+    let mut kettle = ConditionSet::<Kettle>::new();
+    kettle.set(kettle::Reconciling::Heating, "", at(1, 0));
+    kettle.project(at(2, 0));
+    assert_eq!(kettle.unsaid(2).collect::<Vec<_>>(), ["Reconciling", "Broken"]);
+}
+
+#[test]
 fn the_listing_has_the_added_types_with_the_texts_of_what_decides() {
     let listing: Vec<_> = Teapot::VOCABULARY.entries().collect();
     let lines: Vec<_> = listing

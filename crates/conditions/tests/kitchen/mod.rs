@@ -59,6 +59,7 @@ impl Kind for Teapot {
         types: &[Ready::TABLE, Blocked::TABLE],
         reads: &[
             Reads::Stalled(Blocked::NoWater.row()),
+            Reads::Stalled(Ready::NoWater.row()),
             Reads::Current(Ready::Brewed.row()),
             Reads::Reconciling(Blocked::NoTea.row()),
             Reads::Reconciling(Ready::Brewing.row()),
