@@ -36,6 +36,20 @@ impl Report {
         }
     }
 
+    /// What goes before the rows of a stream.
+    pub fn write_heading(&self, out: &mut impl Write) -> io::Result<()> {
+        match self.output {
+            Output::Table => table::write_heading(table::Width::Narrow, self.colour, out),
+            Output::Wide => table::write_heading(table::Width::Wide, self.colour, out),
+            Output::Json | Output::Yaml => Ok(()),
+        }
+    }
+
+    /// One row for people, without a line break.
+    pub fn line(&self, row: &Row) -> String {
+        table::line(row, self.colour)
+    }
+
     /// One row of a stream, without a heading: one line for tables and JSON, a document for YAML.
     pub fn write_change(&self, row: &Row, out: &mut impl Write) -> io::Result<()> {
         match self.output {

@@ -47,17 +47,42 @@ pub(super) fn write(rows: &[Row], width: Width, colour: Colour, out: &mut impl W
     Ok(())
 }
 
+/// The heading of a stream.
+pub(super) fn write_heading(width: Width, colour: Colour, out: &mut impl Write) -> io::Result<()> {
+    let headings = headings(width)
+        .iter()
+        .map(|heading| (*heading).to_owned())
+        .collect::<Vec<_>>();
+    write_cells(&headings, &USUAL, out, |_, cell| {
+        colour.paint(Tone::Strong, cell).to_string()
+    })?;
+    out.flush()
+}
+
+/// One row on its own.
+pub(super) fn line(row: &Row, colour: Colour) -> String {
+    let title = one_line(&row.title());
+    let place = if row.namespace.is_empty() {
+        title
+    } else {
+        format!("{}/{title}", one_line(&row.namespace))
+    };
+    format!(
+        "{place}  {}  {}",
+        colour.paint(tone(row), row.status),
+        one_line(&row.text())
+    )
+}
+
+/// Widths of columns when what is to come is not known.
+const USUAL: [usize; 5] = [12, 32, 11, 24, 40];
+
 /// One row of a stream: columns are as wide as is usual.
 pub(super) fn write_line(row: &Row, width: Width, colour: Colour, out: &mut impl Write) -> io::Result<()> {
-    write_cells(
-        &cells(row, width),
-        &[12, 32, 11, 24],
-        out,
-        |column, cell| match column {
-            STATUS => colour.paint(tone(row), cell).to_string(),
-            _ => cell,
-        },
-    )
+    write_cells(&cells(row, width), &USUAL, out, |column, cell| match column {
+        STATUS => colour.paint(tone(row), cell).to_string(),
+        _ => cell,
+    })
 }
 
 /// Which column has the status.
