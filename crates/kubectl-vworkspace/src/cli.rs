@@ -1,13 +1,14 @@
 //! The command line: which commands there are and where each one lives.
 
 use std::ffi::OsString;
-use std::io::stdout;
+use std::io::{BufWriter, Write, stderr, stdout};
 
 use clap::{Parser, Subcommand};
 
 use crate::exit::Exit;
 use crate::explain::{self, ExplainArgs};
 use crate::paint::Colour;
+use crate::status::{self, StatusArgs};
 
 /// Status of Kubernetes objects that you can trust, and what it means.
 #[derive(Debug, Parser)]
@@ -21,6 +22,9 @@ pub struct Cli {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// The reconcile status of objects, from files or from the cluster
+    Status(StatusArgs),
+
     /// What a status condition means, how to look at it and how to fix it
     Explain(ExplainArgs),
 }
@@ -39,6 +43,12 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> anyhow::Result<Exit> {
         }
     };
     match cli.command {
+        Command::Status(args) => {
+            let mut out = BufWriter::new(stdout().lock());
+            let exit = status::run(&args, &mut out, &mut stderr().lock(), Colour::of_stdout())?;
+            out.flush()?;
+            Ok(exit)
+        }
         Command::Explain(args) => Ok(explain::run(&args, &mut stdout().lock(), Colour::of_stdout())?),
     }
 }

@@ -6,3 +6,4 @@ pub mod cli;
 pub mod exit;
 pub mod explain;
 pub mod paint;
+pub mod status;
