@@ -2,9 +2,12 @@
 //! say it for them.
 #![allow(missing_docs, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
-use conditions::{ConditionSet, Kind, Moment, Reason, Status};
+use conditions::{Condition, ConditionSet, Entry, Kind, Moment, Reason, Status, Vocabulary};
 use jiff::Timestamp;
-use kars_api::{egress_approval, kars_eval, kars_sandbox, tool_policy};
+use kars_api::{
+    a2a_agent, egress_approval, inference_policy, kars_eval, kars_memory, kars_sandbox, mcp_server,
+    tool_policy, trust_graph,
+};
 
 const AT: Moment = Moment {
     generation: 1,
@@ -23,21 +26,27 @@ impl<K: Kind> Said<K> {
         self
     }
 
-    /// As kstatus reads it: the first of `Reconciling` and `Stalled` that is True, then `Ready`.
+    /// What kstatus says of an object with these conditions, and why.
     fn kstatus(mut self) -> String {
         self.0.project(AT);
         for condition in &self.0 {
             let known = K::VOCABULARY.find(&condition.type_, condition.status, &condition.reason);
             assert!(known.is_some(), "{condition:?} is not in the vocabulary");
-            match (condition.type_.as_str(), condition.status) {
-                ("Reconciling", Status::True) => return format!("InProgress/{}", condition.reason),
-                ("Stalled", Status::True) => return format!("Failed/{}", condition.reason),
-                _ => {}
-            }
         }
-        match self.0.get("Ready") {
-            Some(ready) if ready.status != Status::True => format!("InProgress/{}", ready.reason),
-            _ => "Current".to_owned(),
+        let object = serde_json::json!({
+            "apiVersion": format!("{}/v1alpha1", K::VOCABULARY.group),
+            "kind": K::VOCABULARY.kind,
+            "metadata": {"name": "it", "generation": AT.generation},
+            "status": {"observedGeneration": AT.generation, "conditions": self.0},
+        });
+        let options = kstatus::Options {
+            profile: kstatus::Profile::Compatible,
+            now: AT.now,
+        };
+        let outcome = kstatus::compute(&object, &options).expect("kstatus takes our objects");
+        match outcome.condition {
+            Some(condition) => format!("{}/{}", outcome.status, condition.reason),
+            None => outcome.status.to_string(),
         }
     }
 }
@@ -117,4 +126,56 @@ fn an_eval_that_found_drift_fails() {
     );
     let passed = Said::nothing().and(Ready::AllPassed).and(Progressing::Reconciled);
     assert_eq!(passed.and(ConformanceDrift::AllPassed).kstatus(), "Current");
+}
+
+/// Every combination of what the types of a kind can say.
+fn all_sayings(vocabulary: &Vocabulary) -> Vec<Vec<Condition>> {
+    let condition = |entry: &Entry| Condition {
+        last_transition_time: AT.now,
+        message: String::new(),
+        observed_generation: Some(AT.generation),
+        reason: entry.reason.to_owned(),
+        status: entry.status,
+        type_: entry.type_.to_owned(),
+    };
+    vocabulary.types.iter().fold(vec![Vec::new()], |sayings, known| {
+        let with =
+            |saying: &Vec<Condition>, entry| saying.iter().cloned().chain([condition(entry)]).collect();
+        sayings
+            .iter()
+            .flat_map(|saying| known.entries.iter().map(move |entry| with(saying, entry)))
+            .collect()
+    })
+}
+
+/// Whatever the other conditions say, the two that kstatus reads agree, in words of the vocabulary.
+fn told_one_thing<K: Kind>() {
+    for saying in all_sayings(K::VOCABULARY) {
+        let mut set = ConditionSet::<K>::from(saying);
+        set.project(AT);
+        let of = |type_| set.get(type_).expect("projected");
+        let (reconciling, stalled) = (of("Reconciling"), of("Stalled"));
+        assert!(
+            reconciling.status == Status::False || stalled.status == Status::False,
+            "{set:?}"
+        );
+        for condition in [reconciling, stalled] {
+            let known = K::VOCABULARY.find(&condition.type_, condition.status, &condition.reason);
+            assert!(known.is_some(), "{condition:?} is not in the vocabulary");
+        }
+        assert_eq!(set.unsaid(AT.generation).count(), 0, "{set:?}");
+    }
+}
+
+#[test]
+fn whatever_is_said_kstatus_is_told_one_thing() {
+    told_one_thing::<kars_sandbox::KarsSandbox>();
+    told_one_thing::<a2a_agent::A2AAgent>();
+    told_one_thing::<mcp_server::McpServer>();
+    told_one_thing::<tool_policy::ToolPolicy>();
+    told_one_thing::<inference_policy::InferencePolicy>();
+    told_one_thing::<kars_memory::KarsMemory>();
+    told_one_thing::<kars_eval::KarsEval>();
+    told_one_thing::<trust_graph::TrustGraph>();
+    told_one_thing::<egress_approval::EgressApproval>();
 }

@@ -2,7 +2,7 @@
 //! unless `Ready` says otherwise.
 #![allow(missing_docs, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
-use conditions::{ConditionSet, Kind, Moment, Reason, Status};
+use conditions::{Condition, ConditionSet, Entry, Kind, Moment, Reason, Status, Vocabulary};
 use jiff::Timestamp;
 use vworkspace_api::application_instance::{self as app, ApplicationInstance};
 use vworkspace_api::cluster::{self, Cluster};
@@ -13,21 +13,27 @@ const AT: Moment = Moment {
     now: Timestamp::UNIX_EPOCH,
 };
 
-/// As kstatus reads it: the first of `Reconciling` and `Stalled` that is True, then `Ready`.
+/// What kstatus says of an object with these conditions, and why.
 fn kstatus<K: Kind>(mut set: ConditionSet<K>) -> String {
     set.project(AT);
     for condition in &set {
         let known = K::VOCABULARY.find(&condition.type_, condition.status, &condition.reason);
         assert!(known.is_some(), "{condition:?} is not in the vocabulary");
-        match (condition.type_.as_str(), condition.status) {
-            ("Reconciling", Status::True) => return format!("InProgress/{}", condition.reason),
-            ("Stalled", Status::True) => return format!("Failed/{}", condition.reason),
-            _ => {}
-        }
     }
-    match set.get("Ready") {
-        Some(ready) if ready.status != Status::True => format!("InProgress/{}", ready.reason),
-        _ => "Current".to_owned(),
+    let object = serde_json::json!({
+        "apiVersion": format!("{}/v1alpha1", K::VOCABULARY.group),
+        "kind": K::VOCABULARY.kind,
+        "metadata": {"name": "it", "generation": AT.generation},
+        "status": {"observedGeneration": AT.generation, "conditions": set},
+    });
+    let options = kstatus::Options {
+        profile: kstatus::Profile::Compatible,
+        now: AT.now,
+    };
+    let outcome = kstatus::compute(&object, &options).expect("kstatus takes our objects");
+    match outcome.condition {
+        Some(condition) => format!("{}/{}", outcome.status, condition.reason),
+        None => outcome.status.to_string(),
     }
 }
 
@@ -194,4 +200,50 @@ fn a_cluster_fails_only_when_a_person_must_give_it_a_credential() {
     assert_eq!(unreachable.kstatus(), "InProgress/ControlPlaneUnreachable");
     let missing = cluster().and(ControllersHealthy::ControllerMissing);
     assert_eq!(missing.kstatus(), "InProgress/ControllerMissing");
+}
+
+/// Every combination of what the types of a kind can say.
+fn all_sayings(vocabulary: &Vocabulary) -> Vec<Vec<Condition>> {
+    let condition = |entry: &Entry| Condition {
+        last_transition_time: AT.now,
+        message: String::new(),
+        observed_generation: Some(AT.generation),
+        reason: entry.reason.to_owned(),
+        status: entry.status,
+        type_: entry.type_.to_owned(),
+    };
+    vocabulary.types.iter().fold(vec![Vec::new()], |sayings, known| {
+        let with =
+            |saying: &Vec<Condition>, entry| saying.iter().cloned().chain([condition(entry)]).collect();
+        sayings
+            .iter()
+            .flat_map(|saying| known.entries.iter().map(move |entry| with(saying, entry)))
+            .collect()
+    })
+}
+
+/// Whatever the other conditions say, the two that kstatus reads agree, in words of the vocabulary.
+fn told_one_thing<K: Kind>() {
+    for saying in all_sayings(K::VOCABULARY) {
+        let mut set = ConditionSet::<K>::from(saying);
+        set.project(AT);
+        let of = |type_| set.get(type_).expect("projected");
+        let (reconciling, stalled) = (of("Reconciling"), of("Stalled"));
+        assert!(
+            reconciling.status == Status::False || stalled.status == Status::False,
+            "{set:?}"
+        );
+        for condition in [reconciling, stalled] {
+            let known = K::VOCABULARY.find(&condition.type_, condition.status, &condition.reason);
+            assert!(known.is_some(), "{condition:?} is not in the vocabulary");
+        }
+        assert_eq!(set.unsaid(AT.generation).count(), 0, "{set:?}");
+    }
+}
+
+#[test]
+fn whatever_is_said_kstatus_is_told_one_thing() {
+    told_one_thing::<ApplicationInstance>();
+    told_one_thing::<Operation>();
+    told_one_thing::<Cluster>();
 }
