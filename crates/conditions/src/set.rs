@@ -26,6 +26,10 @@ pub struct Moment {
 pub struct ConditionSet<K> {
     // Sorted by `order`, no type twice.
     conditions: Vec<Condition>,
+    // What was said before the moment of which we speak: a transition is a difference from that, not from a word that
+    // was taken back at once.
+    before: Vec<Condition>,
+    moment: Option<Moment>,
     kind: PhantomData<fn() -> K>,
 }
 
@@ -33,15 +37,13 @@ impl<K: Kind> ConditionSet<K> {
     /// No conditions.
     #[must_use]
     pub const fn new() -> Self {
-        ConditionSet {
-            conditions: Vec::new(),
-            kind: PhantomData,
-        }
+        Self::of(Vec::new())
     }
 
     /// Says `reason` with `message`; saying the same again changes nothing.
     ///
-    /// The transition time moves only when the status changes.
+    /// The transition time moves only when the status changes. Within one moment the last word counts, and what was said
+    /// before it leaves no trace.
     pub fn set(&mut self, reason: impl Reason<Kind = K>, message: impl Into<String>, at: Moment) {
         self.put(reason.entry(), message.into(), at);
     }
@@ -125,7 +127,11 @@ impl<K: Kind> ConditionSet<K> {
         let place = self
             .conditions
             .binary_search_by(|known| order::<K>(&known.type_, entry.type_));
-        let before = place.ok().and_then(|place| self.conditions.get(place));
+        if self.moment != Some(at) {
+            self.moment = Some(at);
+            self.before.clone_from(&self.conditions);
+        }
+        let before = self.before.iter().find(|before| before.type_ == entry.type_);
         let condition = Condition {
             last_transition_time: before
                 .filter(|before| before.status == entry.status)
@@ -150,6 +156,15 @@ fn order<K: Kind>(left: &str, right: &str) -> std::cmp::Ordering {
 }
 
 impl<K> ConditionSet<K> {
+    const fn of(conditions: Vec<Condition>) -> Self {
+        ConditionSet {
+            conditions,
+            before: Vec::new(),
+            moment: None,
+            kind: PhantomData,
+        }
+    }
+
     /// The conditions in their order.
     #[must_use]
     pub fn as_slice(&self) -> &[Condition] {
@@ -165,12 +180,12 @@ impl<K> ConditionSet<K> {
 impl<K: Kind> From<Vec<Condition>> for ConditionSet<K> {
     /// Takes over what an object carries; of two conditions of a type the first counts, as for every reader.
     fn from(mut conditions: Vec<Condition>) -> Self {
+        for condition in &mut conditions {
+            condition.last_transition_time = whole_seconds(condition.last_transition_time);
+        }
         conditions.sort_by(|left, right| order::<K>(&left.type_, &right.type_));
         conditions.dedup_by(|later, first| later.type_ == first.type_);
-        ConditionSet {
-            conditions,
-            kind: PhantomData,
-        }
+        Self::of(conditions)
     }
 }
 
@@ -200,6 +215,8 @@ impl<K> Clone for ConditionSet<K> {
     fn clone(&self) -> Self {
         ConditionSet {
             conditions: self.conditions.clone(),
+            before: self.before.clone(),
+            moment: self.moment,
             kind: PhantomData,
         }
     }

@@ -73,6 +73,22 @@ proptest! {
     }
 
     #[test]
+    fn within_a_moment_the_last_word_counts(
+        history in histories(), retracted in proptest::sample::select(Blocked::ALL),
+        reason in proptest::sample::select(Blocked::ALL),
+    ) {
+        let mut once = after(&history);
+        let mut corrected = once.clone();
+        once.set(reason, "m", at(9, 500));
+        once.project(at(9, 500));
+        corrected.set(retracted, "no", at(9, 500));
+        corrected.project(at(9, 500));
+        corrected.set(reason, "m", at(9, 500));
+        corrected.project(at(9, 500));
+        prop_assert_eq!(bytes(&once), bytes(&corrected));
+    }
+
+    #[test]
     fn what_was_said_is_there_with_its_generation_and_nothing_else_moved(
         history in histories(), reason in proptest::sample::select(Ready::ALL), generation in 1..9_i64,
     ) {

@@ -107,6 +107,15 @@ fn of_two_conditions_of_a_type_the_first_counts() {
 }
 
 #[test]
+fn a_set_equals_itself_after_a_round_trip_whatever_clock_its_conditions_came_from() {
+    let mut condition = stored("Ready", Status::True, "Brewed");
+    condition.last_transition_time = "2026-01-01T00:00:00.75Z".parse().expect("a time");
+    let pot: ConditionSet<Teapot> = vec![condition].into();
+    let read_back: ConditionSet<Teapot> = serde_json::from_str(&kitchen::bytes(&pot)).expect("a set");
+    assert_eq!(pot, read_back);
+}
+
+#[test]
 fn the_first_line_that_holds_decides_how_kstatus_reads_it() {
     let read = |ready: Ready, blocked: Blocked| {
         let mut pot = ConditionSet::<Teapot>::new();
@@ -193,6 +202,20 @@ fn what_is_said_for_a_kind_is_said_anew_for_each_generation() {
     pot.project(at(1, 0));
     pot.project(at(2, 0));
     assert_eq!(pot.unsaid(2).collect::<Vec<_>>(), ["Ready", "Blocked"]);
+}
+
+#[test]
+fn a_stalled_kind_that_calls_itself_busy_again_and_again_does_not_flap() {
+    let mut kettle = ConditionSet::<Kettle>::new();
+    let visit = |kettle: &mut ConditionSet<Kettle>, second| {
+        kettle.set(kettle::Reconciling::Heating, "", at(1, second));
+        kettle.set(kettle::Broken::Leaks, "", at(1, second));
+        kettle.project(at(1, second));
+    };
+    visit(&mut kettle, 0);
+    let first = kettle.clone();
+    visit(&mut kettle, 60);
+    assert_eq!(kettle, first);
 }
 
 #[test]
