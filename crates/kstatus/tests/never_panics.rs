@@ -1,5 +1,7 @@
 //! Whatever the object: an answer or a refusal, never a panic, and an answer that keeps its promises.
 
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
+
 use kstatus::{Options, Profile, Status, compute};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};

@@ -1,5 +1,7 @@
 //! The compatible profile answers as the reference does: its own cases (a part of them), and ours with its answers.
 
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
+
 use kstatus::{Options, Outcome, Profile, Refusal, compute};
 use serde_json::{Value, json};
 

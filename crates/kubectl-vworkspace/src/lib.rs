@@ -3,6 +3,7 @@
 //! (crate `kstatus`) and the vocabulary of conditions (crates `conditions`, `vworkspace-api`, `kars-api`).
 
 pub mod cli;
+pub mod completion;
 pub mod exit;
 pub mod explain;
 pub mod paint;

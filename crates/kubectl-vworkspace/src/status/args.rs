@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::{Args, ValueEnum, ValueHint};
 use kstatus::Status;
 
 use super::duration;
@@ -36,11 +36,11 @@ Exit codes, the highest that applies:
 #[command(after_help = EXAMPLES)]
 pub struct StatusArgs {
     /// Live objects: TYPE/NAME, TYPE NAME..., TYPE, or TYPE,TYPE; TYPE also as short name or with its group
-    #[arg(value_name = "TYPE[/NAME]", conflicts_with = "filename")]
+    #[arg(value_name = "TYPE[/NAME]", value_hint = ValueHint::Other, conflicts_with = "filename")]
     pub resources: Vec<String>,
 
     /// File or directory with YAML or JSON; - is standard input. May be given several times
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::AnyPath)]
     pub filename: Vec<PathBuf>,
 
     /// Namespace of live objects; that of the context if not given
@@ -60,7 +60,7 @@ pub struct StatusArgs {
     pub context: Option<String>,
 
     /// The kubeconfig file
-    #[arg(long, value_name = "FILE", conflicts_with = "filename")]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "filename")]
     pub kubeconfig: Option<PathBuf>,
 
     /// Table if not given
@@ -114,6 +114,13 @@ pub enum Output {
     Json,
     /// The same as YAML.
     Yaml,
+}
+
+impl Output {
+    /// Programs want a document even if it is empty.
+    pub fn is_for_programs(self) -> bool {
+        matches!(self, Output::Json | Output::Yaml)
+    }
 }
 
 /// The profile by its name.

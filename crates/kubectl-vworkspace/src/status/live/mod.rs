@@ -35,7 +35,9 @@ pub enum LiveError {
     #[error("failed to read the kubeconfig: {0}")]
     Kubeconfig(#[source] kube::config::KubeconfigError),
     /// Neither a kubeconfig nor a service account.
-    #[error("failed to find a cluster: {0}")]
+    #[error(
+        "failed to find a cluster: expected --kubeconfig, KUBECONFIG, ~/.kube/config or a service account: {0}"
+    )]
     Infer(#[source] kube::config::InferConfigError),
     /// The configuration makes no client.
     #[error("failed to use the kubeconfig: {0}")]

@@ -53,11 +53,7 @@ fn options(length: usize) -> serde_saphyr::Options {
 }
 
 fn problem(error: &serde_saphyr::Error, chunk: &Chunk<'_>) -> Problem {
-    let text = error.without_snippet().to_string();
-    let problem = Problem::new(format!(
-        "failed to read YAML: {}",
-        text.lines().next().unwrap_or_default()
-    ));
+    let problem = Problem::new(format!("failed to read YAML: {}", words_of(error)));
     match error.location() {
         Some(location) if location.line() > 0 => problem.at(Place {
             line: chunk.lines_before + usize::try_from(location.line()).unwrap_or_default(),
@@ -65,4 +61,15 @@ fn problem(error: &serde_saphyr::Error, chunk: &Chunk<'_>) -> Problem {
         }),
         _ => problem,
     }
+}
+
+/// Without its place, which counts from the start of the chunk, and without advice for programmers.
+fn words_of(error: &serde_saphyr::Error) -> String {
+    let text = error.without_snippet().to_string();
+    let line = text.lines().next().unwrap_or_default();
+    let line = line.split(" at line ").next().unwrap_or_default();
+    line.split(", set DuplicateKeyPolicy")
+        .next()
+        .unwrap_or_default()
+        .to_owned()
 }
