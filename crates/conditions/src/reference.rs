@@ -72,7 +72,7 @@ fn write_type(out: &mut String, kind: &str, listing: &TypeListing) -> Result {
             Origin::Ours => " *(ours)*",
         };
         let explained = anchor(kind, entry.repeats.unwrap_or(entry));
-        let meaning = entry.meaning.replace('|', "\\|");
+        let meaning = prose(entry.meaning);
         writeln!(
             out,
             "| {} | [`{}`](#{explained}){mark} | {meaning} |",
@@ -98,7 +98,7 @@ fn write_entry(out: &mut String, kind: &str, entry: &Entry) -> Result {
     for command in entry.investigate {
         writeln!(out, "{command}")?;
     }
-    writeln!(out, "```\n\n{} *Since {}.*", entry.resolve, entry.since)?;
+    writeln!(out, "```\n\n{} *Since {}.*", prose(entry.resolve), entry.since)?;
     if !entry.was.is_empty() {
         let names: Vec<_> = entry.was.iter().map(|name| format!("`{name}`")).collect();
         writeln!(
@@ -108,6 +108,11 @@ fn write_entry(out: &mut String, kind: &str, entry: &Entry) -> Result {
         )?;
     }
     Ok(())
+}
+
+/// Text that neither a table nor HTML would swallow a part of.
+fn prose(text: &str) -> String {
+    text.replace('|', "\\|").replace('<', "&lt;")
 }
 
 /// Where a reason is explained: a type has each reason once, so this is unique on the page.
