@@ -1,0 +1,73 @@
+//! What a vocabulary must be and the compiler cannot see; every crate with a vocabulary asserts that there is nothing.
+
+use crate::condition::Status;
+use crate::kstatus::Reads;
+use crate::vocabulary::{ConditionType, Entry, Vocabulary};
+
+/// Everything that is wrong with a vocabulary, in words.
+#[must_use]
+pub fn problems(vocabulary: &Vocabulary) -> Vec<String> {
+    let mut found = Vec::new();
+    for known in vocabulary.types {
+        found.extend(one_sided(known));
+        found.extend(ambiguous(known));
+    }
+    for entry in vocabulary.entries() {
+        found.extend(hard_to_use(&entry));
+    }
+    found.extend(undecided(vocabulary));
+    found.into_iter().map(|problem| format!("{}: {problem}", vocabulary.kind)).collect()
+}
+
+/// A type that can only be True (or never) cannot be present from the first visit on.
+fn one_sided(known: &ConditionType) -> Option<String> {
+    let holds = known.entries.iter().any(|entry| entry.status == Status::True);
+    let does_not = known.entries.iter().any(|entry| entry.status != Status::True);
+    (!holds || !does_not)
+        .then(|| format!("{} cannot say both that it holds and that it does not", known.name))
+}
+
+/// Within a type a reason says one thing, under its present name and under former ones.
+fn ambiguous(known: &ConditionType) -> Vec<String> {
+    let names = |entry: &Entry| entry.was.iter().copied().chain([entry.reason]).collect::<Vec<_>>();
+    let all: Vec<_> = known.entries.iter().flat_map(names).collect();
+    let twice = |name: &&str| all.iter().filter(|other| *other == name).count() > 1;
+    all.iter().filter(|name| twice(name)).map(|name| format!("{} has {name} twice", known.name)).collect()
+}
+
+/// Commands that can be pasted once `{namespace}` and `{name}` are filled in, and sentences that end.
+fn hard_to_use(entry: &Entry) -> Vec<String> {
+    let mut found = Vec::new();
+    let place = format!("{}/{}", entry.type_, entry.reason);
+    for text in [entry.meaning, entry.resolve] {
+        if !text.ends_with('.') || text.contains("  ") {
+            found.push(format!("{place}: not a sentence: {text:?}"));
+        }
+    }
+    for command in entry.investigate {
+        if !["kubectl ", "helm ", "curl "].iter().any(|tool| command.starts_with(tool)) {
+            found.push(format!("{place}: not a command: {command:?}"));
+        }
+    }
+    for text in entry.investigate.iter().chain([&entry.resolve]) {
+        let unknown = placeholders(text).find(|name| !["namespace", "name"].contains(name));
+        found.extend(unknown.map(|name| format!("{place}: unknown placeholder {{{name}}}")));
+    }
+    found
+}
+
+/// `{word}`s in a text; JSONPath's `{.field}` is none.
+fn placeholders(text: &str) -> impl Iterator<Item = &str> {
+    let braces = text.split('{').skip(1).filter_map(|rest| rest.split_once('}')).map(|(inside, _)| inside);
+    braces.filter(|inside| !inside.starts_with('.'))
+}
+
+/// What decides for kstatus must be something that the kind's own conditions can say.
+fn undecided(vocabulary: &Vocabulary) -> Vec<String> {
+    let known = |entry: &Entry| vocabulary.types.iter().any(|known| known.entries.contains(entry));
+    let lines = vocabulary.reads.iter().map(Reads::entry);
+    lines
+        .filter(|entry| !known(entry))
+        .map(|entry| format!("{}/{} cannot decide", entry.type_, entry.reason))
+        .collect()
+}

@@ -1,0 +1,230 @@
+//! The conditions of one object, and the rules that keep them honest and quiet.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::condition::{Condition, Status, whole_seconds};
+use crate::kstatus::{NOT_STALLED, RECONCILING, Reads, STABLE, STALLED};
+use crate::limits;
+use crate::vocabulary::{Entry, Kind, Reason};
+
+/// When something is said, and about which generation of the object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Moment {
+    /// `metadata.generation` of the object that was looked at.
+    pub generation: i64,
+    /// Now.
+    pub now: Timestamp,
+}
+
+/// `status.conditions` of an object of kind `K`: at most one condition of each type, always in the same order.
+///
+/// What it can say is the vocabulary of `K`. Conditions of other types, which somebody else wrote, are kept as they are.
+pub struct ConditionSet<K> {
+    // Sorted by `order`, no type twice.
+    conditions: Vec<Condition>,
+    // What was said before the moment of which we speak: a transition is a difference from that, not from a word that
+    // was taken back at once.
+    before: Vec<Condition>,
+    moment: Option<Moment>,
+    kind: PhantomData<fn() -> K>,
+}
+
+impl<K: Kind> ConditionSet<K> {
+    /// No conditions.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self::of(Vec::new())
+    }
+
+    /// Says `reason` with `message`; saying the same again changes nothing.
+    ///
+    /// The transition time moves only when the status changes. Within one moment the last word counts, and what was said
+    /// before it leaves no trace.
+    pub fn set(&mut self, reason: impl Reason<Kind = K>, message: impl Into<String>, at: Moment) {
+        self.put(reason.entry(), message.into(), at);
+    }
+
+    /// The condition of a type.
+    #[must_use]
+    pub fn get(&self, type_: &str) -> Option<&Condition> {
+        self.conditions.iter().find(|condition| condition.type_ == type_)
+    }
+
+    /// What the set says about the type of `R`; a former name of a reason reads as the present one.
+    #[must_use]
+    pub fn read<R: Reason<Kind = K>>(&self) -> Option<R> {
+        let condition = self.get(R::TYPE.name)?;
+        R::read(condition.status, &condition.reason)
+    }
+
+    /// Types that nothing has been said about for this generation; empty once a `decide` has done its work.
+    pub fn unsaid(&self, generation: i64) -> impl Iterator<Item = &'static str> {
+        let said = move |type_| {
+            self.get(type_).is_some_and(|condition| condition.observed_generation == Some(generation))
+        };
+        K::VOCABULARY.all_types().map(|known| known.name).filter(move |type_| !said(type_))
+    }
+
+    /// Drops conditions whose type the vocabulary does not have, so that a server-side apply claims only our own.
+    pub fn retain_own(&mut self) {
+        let known: Vec<_> = K::VOCABULARY.all_types().map(|known| known.name).collect();
+        self.conditions.retain(|condition| known.contains(&condition.type_.as_str()));
+    }
+
+    /// Sets `Reconciling` and `Stalled` as the other conditions want to be read; call it last.
+    pub fn project(&mut self, at: Moment) {
+        let decided = K::VOCABULARY.reads.iter().find_map(|line| Some((line, self.saying(line.entry())?)));
+        match decided {
+            Some((Reads::Stalled(entry), message)) => {
+                self.settle(at);
+                self.put(&entry.repeated(STALLED, Status::True), message, at);
+            }
+            Some((Reads::Reconciling(entry), message)) => {
+                // A kind with a `Reconciling` of its own has said it itself.
+                if entry.type_ != RECONCILING {
+                    self.put(&entry.repeated(RECONCILING, Status::True), message, at);
+                }
+                self.put(&NOT_STALLED, String::new(), at);
+            }
+            Some((Reads::Current(_), _)) | None => {
+                self.settle(at);
+                self.put(&NOT_STALLED, String::new(), at);
+            }
+        }
+    }
+
+    /// `Reconciling=False`, unless the kind's own controller already said so in its own words.
+    fn settle(&mut self, at: Moment) {
+        let said = self.get(RECONCILING).is_some_and(|condition| condition.status == Status::False);
+        if !(said && K::VOCABULARY.has_type(RECONCILING)) {
+            self.put(&STABLE, String::new(), at);
+        }
+    }
+
+    /// The message with which the set says `entry`, if it does.
+    fn saying(&self, entry: &Entry) -> Option<String> {
+        let condition = self.get(entry.type_)?;
+        entry.matches(condition.status, &condition.reason).then(|| condition.message.clone())
+    }
+
+    fn put(&mut self, entry: &Entry, message: String, at: Moment) {
+        let place = self.conditions.binary_search_by(|known| order::<K>(&known.type_, entry.type_));
+        if self.moment != Some(at) {
+            self.moment = Some(at);
+            self.before.clone_from(&self.conditions);
+        }
+        let before = self.before.iter().find(|before| before.type_ == entry.type_);
+        let condition = Condition {
+            last_transition_time: before
+                .filter(|before| before.status == entry.status)
+                .map_or_else(|| whole_seconds(at.now), |before| before.last_transition_time),
+            message: limits::fit_message(message),
+            observed_generation: Some(at.generation),
+            reason: entry.reason.to_owned(),
+            status: entry.status,
+            type_: entry.type_.to_owned(),
+        };
+        match place {
+            Ok(place) => self.conditions.splice(place..=place, [condition]),
+            Err(place) => self.conditions.splice(place..place, [condition]),
+        };
+    }
+}
+
+/// Types of the vocabulary in its order, then all others by name.
+fn order<K: Kind>(left: &str, right: &str) -> std::cmp::Ordering {
+    let rank = |type_| K::VOCABULARY.rank(type_);
+    rank(left).cmp(&rank(right)).then_with(|| left.cmp(right))
+}
+
+impl<K> ConditionSet<K> {
+    const fn of(conditions: Vec<Condition>) -> Self {
+        ConditionSet { conditions, before: Vec::new(), moment: None, kind: PhantomData }
+    }
+
+    /// The conditions in their order.
+    #[must_use]
+    pub fn as_slice(&self) -> &[Condition] {
+        &self.conditions
+    }
+
+    /// The conditions in their order.
+    pub fn iter(&self) -> std::slice::Iter<'_, Condition> {
+        self.conditions.iter()
+    }
+}
+
+impl<K: Kind> From<Vec<Condition>> for ConditionSet<K> {
+    /// Takes over what an object carries; of two conditions of a type the first counts, as for every reader.
+    fn from(mut conditions: Vec<Condition>) -> Self {
+        for condition in &mut conditions {
+            condition.last_transition_time = whole_seconds(condition.last_transition_time);
+        }
+        conditions.sort_by(|left, right| order::<K>(&left.type_, &right.type_));
+        conditions.dedup_by(|later, first| later.type_ == first.type_);
+        Self::of(conditions)
+    }
+}
+
+impl<K> From<ConditionSet<K>> for Vec<Condition> {
+    fn from(set: ConditionSet<K>) -> Self {
+        set.conditions
+    }
+}
+
+impl<'a, K> IntoIterator for &'a ConditionSet<K> {
+    type Item = &'a Condition;
+    type IntoIter = std::slice::Iter<'a, Condition>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+impl<K: Kind> Default for ConditionSet<K> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+// Written out because a derive would ask the same of `K`, which is only a name.
+impl<K> Clone for ConditionSet<K> {
+    fn clone(&self) -> Self {
+        ConditionSet {
+            conditions: self.conditions.clone(),
+            before: self.before.clone(),
+            moment: self.moment,
+            kind: PhantomData,
+        }
+    }
+}
+
+impl<K> PartialEq for ConditionSet<K> {
+    fn eq(&self, other: &Self) -> bool {
+        self.conditions == other.conditions
+    }
+}
+
+impl<K> Eq for ConditionSet<K> {}
+
+impl<K> fmt::Debug for ConditionSet<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(&self.conditions).finish()
+    }
+}
+
+impl<K> Serialize for ConditionSet<K> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.conditions.serialize(serializer)
+    }
+}
+
+impl<'de, K: Kind> Deserialize<'de> for ConditionSet<K> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Vec::<Condition>::deserialize(deserializer).map(Self::from)
+    }
+}

@@ -1,0 +1,175 @@
+//! How a vocabulary is written down: one table per condition type, one row per reason.
+
+/// Declares everything that one condition type of one kind can say, as an enum that implements
+/// [`Reason`](crate::Reason).
+///
+/// A row is `Status Reason origin "since" { meaning, look, fix }`, with `was [..]` before the brace for former names.
+/// `repeats` lists reasons that have their texts in another type of the kind.
+///
+/// ```
+/// use conditions::{conditions, ConditionSet, Kind, Moment, Reads, Vocabulary};
+///
+/// pub enum Teapot {}
+///
+/// conditions! {
+///     /// The tea can be drunk.
+///     Ready for Teapot {
+///         True Brewed seed "0.1.0" {
+///             meaning: "The tea has drawn for as long as it should.",
+///             look: ["kubectl get teapot -n {namespace} {name}"],
+///             fix: "Nothing to do: drink it.",
+///         }
+///     }
+///     repeats { False NoWater of Blocked }
+/// }
+///
+/// conditions! {
+///     /// Brewing cannot start.
+///     Blocked for Teapot {
+///         True NoWater seed "0.1.0" was ["Dry"] {
+///             meaning: "The pot is empty.",
+///             look: ["kubectl describe teapot -n {namespace} {name}"],
+///             fix: "Fill it.",
+///         }
+///         False NotBlocked ours "0.1.0" {
+///             meaning: "Nothing stands in the way.",
+///             look: ["kubectl describe teapot -n {namespace} {name}"],
+///             fix: "Nothing to do.",
+///         }
+///     }
+/// }
+///
+/// impl Kind for Teapot {
+///     const VOCABULARY: &'static Vocabulary = &Vocabulary {
+///         system: "kitchen",
+///         group: "kitchen.example.com",
+///         kind: "Teapot",
+///         plural: "teapots",
+///         short_names: &["pot"],
+///         look: &["kubectl describe teapot -n {namespace} {name}"],
+///         types: &[Ready::TABLE, Blocked::TABLE],
+///         reads: &[Reads::Stalled(Blocked::NoWater.row())],
+///     };
+/// }
+///
+/// let at = Moment { generation: 1, now: "2026-01-01T12:00:00Z".parse().unwrap() };
+/// let mut conditions = ConditionSet::<Teapot>::new();
+/// conditions.set(Ready::NoWater, "0 ml", at);
+/// conditions.set(Blocked::NoWater, "0 ml", at);
+/// conditions.project(at);
+/// assert_eq!(conditions.get("Stalled").unwrap().reason, "NoWater");
+/// ```
+///
+/// A row that the API server would refuse (here for a letter) does not compile, nor does one that explains nothing:
+///
+/// ```compile_fail,E0080
+/// # pub enum Teapot {}
+/// # impl conditions::Kind for Teapot {
+/// #     const VOCABULARY: &'static conditions::Vocabulary = &conditions::Vocabulary {
+/// #         system: "", group: "", kind: "", plural: "", short_names: &[], look: &[], types: &[], reads: &[],
+/// #     };
+/// # }
+/// conditions::conditions! {
+///     /// The lid is on.
+///     Closed for Teapot {
+///         True Geschloßen ours "0.1.0" { meaning: "It is on.", look: ["kubectl get teapot"], fix: "Lift it." }
+///     }
+/// }
+/// assert_eq!(Closed::Geschloßen.row().meaning, "It is on.");
+/// ```
+///
+/// ```compile_fail,E0080
+/// # pub enum Teapot {}
+/// # impl conditions::Kind for Teapot {
+/// #     const VOCABULARY: &'static conditions::Vocabulary = &conditions::Vocabulary {
+/// #         system: "", group: "", kind: "", plural: "", short_names: &[], look: &[], types: &[], reads: &[],
+/// #     };
+/// # }
+/// conditions::conditions! {
+///     /// The lid is on.
+///     Closed for Teapot {
+///         True LidOn ours "0.1.0" { meaning: "", look: ["kubectl get teapot"], fix: "Lift it." }
+///     }
+/// }
+/// assert_eq!(Closed::LidOn.row().meaning, "");
+/// ```
+#[macro_export]
+macro_rules! conditions {
+    (
+        $(#[doc = $about:literal])+
+        $Type:ident for $Kind:ty {
+            $(
+                $status:ident $Reason:ident $origin:ident $since:literal $(was [$($was:literal),+])? {
+                    meaning: $meaning:literal,
+                    look: [$($look:expr),+ $(,)?],
+                    fix: $fix:literal $(,)?
+                }
+            )*
+        }
+        $(repeats { $($again_status:ident $Again:ident of $Source:ident),+ $(,)? })?
+    ) => {
+        $(#[doc = $about])+
+        #[allow(clippy::enum_variant_names)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum $Type {
+            $(
+                #[doc = concat!(stringify!($status), ": ", $meaning)]
+                $Reason,
+            )*
+            $($(
+                #[doc = concat!(stringify!($again_status), ": repeats the reason of `", stringify!($Source), "`.")]
+                $Again,
+            )+)?
+        }
+
+        impl $Type {
+            /// The type and everything it can say.
+            pub const TABLE: $crate::ConditionType = $crate::ConditionType {
+                name: stringify!($Type),
+                about: concat!($($about),+),
+                entries: &[$(*Self::$Reason.row(),)* $($(*Self::$Again.row(),)+)?],
+            };
+
+            /// Status, reason and texts, also in constants.
+            #[must_use]
+            pub const fn row(self) -> &'static $crate::Entry {
+                match self {
+                    $(
+                        Self::$Reason => const {
+                            &$crate::Entry {
+                                type_: stringify!($Type),
+                                status: $crate::Status::$status,
+                                reason: stringify!($Reason),
+                                meaning: $meaning,
+                                investigate: &[$($look),+],
+                                resolve: $fix,
+                                since: $since,
+                                origin: $crate::conditions!(@origin $origin),
+                                was: &[$($($was),+)?],
+                                repeats: None,
+                            }
+                            .checked()
+                        },
+                    )*
+                    $($(
+                        Self::$Again => const {
+                            &$Source::$Again.row().repeated(stringify!($Type), $crate::Status::$again_status)
+                        },
+                    )+)?
+                }
+            }
+        }
+
+        impl $crate::Reason for $Type {
+            type Kind = $Kind;
+            const TYPE: $crate::ConditionType = Self::TABLE;
+            const ALL: &'static [Self] = &[$(Self::$Reason,)* $($(Self::$Again,)+)?];
+
+            fn entry(self) -> &'static $crate::Entry {
+                self.row()
+            }
+        }
+    };
+    (@origin seed) => { $crate::Origin::Seed };
+    (@origin ours) => { $crate::Origin::Ours };
+}

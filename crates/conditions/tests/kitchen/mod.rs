@@ -1,0 +1,119 @@
+//! A small vocabulary with every shape that a real one has, for the tests.
+#![allow(dead_code, missing_docs, unreachable_pub, clippy::expect_used)]
+
+use conditions::{ConditionSet, Kind, Moment, Reads, Vocabulary, conditions};
+
+pub enum Teapot {}
+
+conditions! {
+    /// The tea can be drunk.
+    Ready for Teapot {
+        True Brewed seed "0.1.0" {
+            meaning: "The tea has drawn for as long as it should.",
+            look: ["kubectl get teapot -n {namespace} {name}"],
+            fix: "Nothing to do: drink it.",
+        }
+        False Brewing seed "0.1.0" {
+            meaning: "It draws.",
+            look: ["kubectl get teapot -n {namespace} {name}"],
+            fix: "Wait.",
+        }
+        Unknown NotLookedAt seed "0.1.0" {
+            meaning: "Nobody has lifted the lid yet.",
+            look: ["kubectl get teapot -n {namespace} {name}"],
+            fix: "Wait.",
+        }
+    }
+    repeats { False NoWater of Blocked }
+}
+
+conditions! {
+    /// Brewing cannot start.
+    Blocked for Teapot {
+        True NoWater seed "0.1.0" was ["Dry", "Empty"] {
+            meaning: "The pot is empty.",
+            look: ["kubectl describe teapot -n {namespace} {name}"],
+            fix: "Fill it.",
+        }
+        True NoTea seed "0.1.0" {
+            meaning: "There is no tea in it.",
+            look: ["kubectl describe teapot -n {namespace} {name}"],
+            fix: "Wait for the shop.",
+        }
+        False NotBlocked ours "0.1.0" {
+            meaning: "Nothing stands in the way.",
+            look: ["kubectl describe teapot -n {namespace} {name}"],
+            fix: "Nothing to do.",
+        }
+    }
+}
+
+impl Kind for Teapot {
+    const VOCABULARY: &'static Vocabulary = &Vocabulary {
+        system: "kitchen",
+        group: "kitchen.example.com",
+        kind: "Teapot",
+        plural: "teapots",
+        short_names: &["pot"],
+        look: &["kubectl describe teapot -n {namespace} {name}"],
+        types: &[Ready::TABLE, Blocked::TABLE],
+        reads: &[
+            Reads::Stalled(Blocked::NoWater.row()),
+            Reads::Stalled(Ready::NoWater.row()),
+            Reads::Current(Ready::Brewed.row()),
+            Reads::Reconciling(Blocked::NoTea.row()),
+            Reads::Reconciling(Ready::Brewing.row()),
+        ],
+    };
+}
+
+/// A kind whose own vocabulary has a `Reconciling`.
+pub mod kettle {
+    use conditions::{Kind, Reads, Vocabulary, conditions};
+
+    pub enum Kettle {}
+
+    conditions! {
+        /// The water is being heated.
+        Reconciling for Kettle {
+            True Heating seed "0.1.0" { meaning: "It is on.", look: ["kubectl get kettle"], fix: "Wait." }
+            False Stable seed "0.1.0" { meaning: "It is off.", look: ["kubectl get kettle"], fix: "Nothing." }
+        }
+    }
+
+    conditions! {
+        /// Something is wrong with it.
+        Broken for Kettle {
+            True Leaks seed "0.1.0" { meaning: "Water runs out.", look: ["kubectl get kettle"], fix: "Buy one." }
+            True FuseBlown seed "0.1.0" { meaning: "No current.", look: ["kubectl get kettle"], fix: "Replace it." }
+            False Whole seed "0.1.0" { meaning: "It is not.", look: ["kubectl get kettle"], fix: "Nothing." }
+        }
+    }
+
+    impl Kind for Kettle {
+        const VOCABULARY: &'static Vocabulary = &Vocabulary {
+            system: "kitchen",
+            group: "kitchen.example.com",
+            kind: "Kettle",
+            plural: "kettles",
+            short_names: &[],
+            look: &["kubectl describe kettle -n {namespace} {name}"],
+            types: &[Reconciling::TABLE, Broken::TABLE],
+            reads: &[
+                Reads::Stalled(Broken::Leaks.row()),
+                Reads::Reconciling(Reconciling::Heating.row()),
+                Reads::Stalled(Broken::FuseBlown.row()),
+            ],
+        };
+    }
+}
+
+/// Second `second` of an hour, looking at generation `generation`.
+pub fn at(generation: i64, second: i64) -> Moment {
+    Moment { generation, now: jiff::Timestamp::from_second(1_767_225_600 + second).expect("in range") }
+}
+
+/// The set as it goes over the wire.
+pub fn bytes<K: Kind>(set: &ConditionSet<K>) -> String {
+    serde_json::to_string(set).expect("a set is always JSON")
+}

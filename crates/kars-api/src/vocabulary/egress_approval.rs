@@ -1,0 +1,117 @@
+//! What the conditions of an EgressApproval can say.
+
+use conditions::{Kind, Reads, Vocabulary, conditions};
+
+use super::CONTROLLER;
+
+/// A permission for a sandbox to reach more hosts, for a limited time.
+#[derive(Debug, Clone, Copy)]
+pub enum EgressApproval {}
+
+const DESCRIBE: &str = "kubectl describe egressapproval -n {namespace} {name}";
+const SPEC: &str = "kubectl get egressapproval -n {namespace} {name} -o yaml";
+const SANDBOX: &str = "kubectl describe karssandbox -n {namespace} $(kubectl get egressapproval -n {namespace} {name} -o jsonpath='{.spec.sandbox}')";
+const MERGED: &str = "kubectl get configmap -n kars-$(kubectl get egressapproval -n {namespace} {name} -o jsonpath='{.spec.sandbox}') karssandbox-$(kubectl get egressapproval -n {namespace} {name} -o jsonpath='{.spec.sandbox}')-egress-approvals -o yaml";
+const ROUTER: &str = "kubectl logs -n kars-$(kubectl get egressapproval -n {namespace} {name} -o jsonpath='{.spec.sandbox}') deploy/$(kubectl get egressapproval -n {namespace} {name} -o jsonpath='{.spec.sandbox}') -c inference-router --tail=200";
+
+impl Kind for EgressApproval {
+    const VOCABULARY: &'static Vocabulary = &Vocabulary {
+        system: "kars",
+        group: "kars.azure.com",
+        kind: "EgressApproval",
+        plural: "egressapprovals",
+        short_names: &["eappr"],
+        look: &[DESCRIBE],
+        types: &[Ready::TABLE, Progressing::TABLE, Degraded::TABLE],
+        reads: &[
+            Reads::Stalled(Degraded::TtlExceedsCeiling.row()),
+            Reads::Stalled(Degraded::TtlInvalid.row()),
+            Reads::Stalled(Degraded::ReasonInvalid.row()),
+            // Whoever waits for the permission must not wait on.
+            Reads::Stalled(Degraded::Expired.row()),
+            Reads::Reconciling(Progressing::AwaitingRouterEcho.row()),
+        ],
+    };
+}
+
+conditions! {
+    /// The hosts can be reached now.
+    Ready for EgressApproval {
+        True RouterConfirmed seed "0.1.0" {
+            meaning: "The router has confirmed the merged allowlist that has the hosts of this approval in \
+                      it.",
+            look: [DESCRIBE, MERGED],
+            fix: "Nothing to do. status.expiresAt says until when.",
+        }
+    }
+    repeats {
+        False AwaitingRouterEcho of Progressing,
+        False BlockedOnSandbox of Degraded,
+        False TtlExceedsCeiling of Degraded,
+        False TtlInvalid of Degraded,
+        False ReasonInvalid of Degraded,
+        False Expired of Degraded,
+    }
+}
+
+conditions! {
+    /// The permission is on its way to the router.
+    Progressing for EgressApproval {
+        True AwaitingRouterEcho seed "0.1.0" {
+            meaning: "The permission is compiled and published; the router has not confirmed it yet.",
+            look: [MERGED, ROUTER],
+            fix: "Wait: it takes a minute or two to reach the pod. If it lasts, the router's log says why \
+                  it refuses the list.",
+        }
+        False Reconciled ours "0.1.0" {
+            meaning: "Nothing is being waited for: the permission is in force, or it has ended.",
+            look: [DESCRIBE],
+            fix: "Nothing to do.",
+        }
+        False Failed ours "0.1.0" {
+            meaning: "The work has come to a halt; Ready says why.",
+            look: [DESCRIBE, CONTROLLER],
+            fix: "Solve what Ready names.",
+        }
+    }
+}
+
+conditions! {
+    /// The permission cannot be given as it was asked for.
+    Degraded for EgressApproval {
+        True TtlExceedsCeiling seed "0.1.0" {
+            meaning: "spec.ttl is longer than this cluster allows (a day unless configured). Nothing was \
+                      opened.",
+            look: [SPEC, "kubectl get deploy -n kars-system kars-controller -o yaml | grep -A1 EGRESS_APPROVAL_MAX_TTL_SECONDS"],
+            fix: "Create an approval with a shorter ttl; the message has the limit.",
+        }
+        True TtlInvalid seed "0.1.0" {
+            meaning: "spec.ttl is no duration that can be used: days, hours, minutes and seconds only, and \
+                      not zero. Nothing was opened.",
+            look: [SPEC],
+            fix: "Create an approval with a ttl such as PT2H or P1DT30M.",
+        }
+        True ReasonInvalid seed "0.1.0" {
+            meaning: "spec.reason has control characters or is empty. Nothing was opened.",
+            look: [SPEC],
+            fix: "Create an approval with a reason in plain text.",
+        }
+        False BlockedOnSandbox seed "0.1.0" {
+            meaning: "The sandbox does not exist or is not running, so there is nobody to open the way for. \
+                      The permission itself is in order.",
+            look: [SANDBOX],
+            fix: "Make the sandbox Ready; the approval then goes on by itself.",
+        }
+        False Expired seed "0.1.0" {
+            meaning: "The time is over and the hosts are closed again. This is final.",
+            look: [DESCRIBE, MERGED],
+            fix: "Nothing to do. If the hosts are still needed, create a new approval, or have them put on \
+                  the sandbox's allowlist.",
+        }
+        False NotDegraded ours "0.1.0" {
+            meaning: "Nothing is wrong with the permission.",
+            look: [DESCRIBE],
+            fix: "Nothing to do.",
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! What the conditions of an InferencePolicy can say.
+
+use conditions::{Kind, Reads, Vocabulary, conditions};
+
+use super::CONTROLLER;
+
+/// Which models an agent may call, with which budget and guardrails.
+#[derive(Debug, Clone, Copy)]
+pub enum InferencePolicy {}
+
+const DESCRIBE: &str = "kubectl describe inferencepolicy -n {namespace} {name}";
+const SPEC: &str = "kubectl get inferencepolicy -n {namespace} {name} -o yaml";
+const PROFILE: &str = "kubectl get configmap -n {namespace} inferencepolicy-{name}-profile -o yaml";
+const USERS: &str = "kubectl get karssandboxes -n {namespace} -o custom-columns=NAME:.metadata.name,INFERENCEPOLICY:.spec.inferenceRef.name,PHASE:.status.phase";
+const ROUTERS: &str = "kubectl get pods -A -l kars.azure.com/component=sandbox";
+
+impl Kind for InferencePolicy {
+    const VOCABULARY: &'static Vocabulary = &Vocabulary {
+        system: "kars",
+        group: "kars.azure.com",
+        kind: "InferencePolicy",
+        plural: "inferencepolicies",
+        short_names: &["ip"],
+        look: &[DESCRIBE],
+        types: &[Ready::TABLE, Progressing::TABLE, Degraded::TABLE],
+        reads: &[
+            Reads::Stalled(Ready::SpecInvalid.row()),
+            Reads::Reconciling(Progressing::AwaitingRouterEnforcement.row()),
+            Reads::Reconciling(Progressing::Reconciling.row()),
+        ],
+    };
+}
+
+conditions! {
+    /// The policy is enforced where it is used.
+    Ready for InferencePolicy {
+        True RouterEnforcing seed "0.1.0" {
+            meaning: "The routers of the sandboxes that use the policy have confirmed the very bytes that \
+                      the controller compiled; the message counts them.",
+            look: [DESCRIBE, USERS],
+            fix: "Nothing to do.",
+        }
+        True Reconciled seed "0.1.0" {
+            meaning: "The policy is compiled and published, and has no part that a router would have to \
+                      confirm.",
+            look: [DESCRIBE, PROFILE],
+            fix: "Nothing to do.",
+        }
+        False NoSandboxesReferencing seed "0.1.0" {
+            meaning: "The policy is compiled, but no sandbox uses it, so nobody enforces it.",
+            look: [USERS],
+            fix: "Name the policy in spec.inferenceRef of a sandbox, or delete it. If it is kept for later, \
+                  nothing to do.",
+        }
+        False SpecInvalid seed "0.1.0" was ["InvalidSpec"] {
+            meaning: "The spec passes the schema but cannot be compiled: budgets that contradict each \
+                      other, a bundle beside inline fields, a model without a deployment.",
+            look: [SPEC, DESCRIBE],
+            fix: "Correct the field that the message names. Only a change of the spec helps.",
+        }
+    }
+    repeats {
+        False AwaitingRouterEnforcement of Progressing,
+        False Reconciling of Progressing,
+        False Failed of Degraded,
+    }
+}
+
+conditions! {
+    /// The policy is on its way to the routers.
+    Progressing for InferencePolicy {
+        True AwaitingRouterEnforcement seed "0.1.0" {
+            meaning: "The policy is compiled and published; at least one router has not confirmed it yet. \
+                      The message says how many have.",
+            look: [USERS, ROUTERS, PROFILE],
+            fix: "Wait: it takes a minute or two to reach a pod. If it lasts, the log of the router \
+                  (container inference-router in kars-<sandbox>) says why it refuses the policy.",
+        }
+        True Reconciling seed "0.1.0" {
+            meaning: "A change of the spec is being compiled.",
+            look: [DESCRIBE, PROFILE],
+            fix: "Wait. This lasts seconds.",
+        }
+        False Reconciled ours "0.1.0" {
+            meaning: "What is published says what the spec says, and nothing is being waited for.",
+            look: [DESCRIBE],
+            fix: "Nothing to do.",
+        }
+        False Failed ours "0.1.0" {
+            meaning: "The work has come to a halt; Ready and Degraded say why.",
+            look: [DESCRIBE, CONTROLLER],
+            fix: "Solve what Ready or Degraded names.",
+        }
+    }
+}
+
+conditions! {
+    /// The policy could not be compiled or published.
+    Degraded for InferencePolicy {
+        True Failed seed "0.1.0" was ["ProfileWriteFailed", "Transient", "TimedOut"] {
+            meaning: "Compiling, fetching a bundle or writing the ConfigMap failed; the message has the \
+                      error. Routers keep the policy they have.",
+            look: [DESCRIBE, PROFILE, CONTROLLER],
+            fix: "Correct what the message names: registry credentials, a signature, missing rights, a \
+                  quota. The controller tries again by itself.",
+        }
+        False NotDegraded ours "0.1.0" {
+            meaning: "Nothing is known to fail.",
+            look: [DESCRIBE],
+            fix: "Nothing to do.",
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! What the conditions of a KarsMemory can say.
+
+use conditions::{Kind, Reads, Vocabulary, conditions};
+
+use super::CONTROLLER;
+
+/// The memory store that a sandbox's agent may use.
+#[derive(Debug, Clone, Copy)]
+pub enum KarsMemory {}
+
+const DESCRIBE: &str = "kubectl describe karsmemory -n {namespace} {name}";
+const SPEC: &str = "kubectl get karsmemory -n {namespace} {name} -o yaml";
+const BINDING: &str = "kubectl get configmap -n {namespace} karsmemory-{name}-binding -o yaml";
+const USERS: &str = "kubectl get karssandboxes -n {namespace} -o custom-columns=NAME:.metadata.name,MEMORY:.spec.memoryRef.name,PHASE:.status.phase";
+const ROUTER: &str = "kubectl logs -n kars-$(kubectl get karsmemory -n {namespace} {name} -o jsonpath='{.spec.sandboxRef.name}') deploy/$(kubectl get karsmemory -n {namespace} {name} -o jsonpath='{.spec.sandboxRef.name}') -c inference-router --tail=200";
+
+impl Kind for KarsMemory {
+    const VOCABULARY: &'static Vocabulary = &Vocabulary {
+        system: "kars",
+        group: "kars.azure.com",
+        kind: "KarsMemory",
+        plural: "karsmemories",
+        short_names: &["cmem"],
+        look: &[DESCRIBE],
+        types: &[Ready::TABLE, Progressing::TABLE, Degraded::TABLE],
+        reads: &[
+            Reads::Stalled(Ready::SpecInvalid.row()),
+            Reads::Reconciling(Progressing::AwaitingRouterEnforcement.row()),
+            Reads::Reconciling(Progressing::Reconciling.row()),
+        ],
+    };
+}
+
+conditions! {
+    /// The sandbox can use the store, and only this one.
+    Ready for KarsMemory {
+        True RouterEnforcing seed "0.1.0" {
+            meaning: "The router has loaded the very binding that the controller compiled, and the backend \
+                      answers.",
+            look: [DESCRIBE, USERS],
+            fix: "Nothing to do.",
+        }
+        True Reconciled seed "0.1.0" {
+            meaning: "The binding is compiled and published, and has no part that a router would have to \
+                      confirm.",
+            look: [DESCRIBE, BINDING],
+            fix: "Nothing to do.",
+        }
+        False AwaitingFoundryProvisioning seed "0.1.0" {
+            meaning: "The backend answers, but the store does not exist there yet. That is normal until the \
+                      agent's first call.",
+            look: [DESCRIBE, ROUTER],
+            fix: "Wait for the first call of the agent, or create the store at the backend.",
+        }
+        False SpecInvalid seed "0.1.0" was ["InvalidSpec"] {
+            meaning: "The spec passes the schema but cannot be compiled: a scope with characters that are \
+                      not allowed, a bundle beside inline fields.",
+            look: [SPEC, DESCRIBE],
+            fix: "Correct the field that the message names. Only a change of the spec helps.",
+        }
+        False NoSandboxesReferencing ours "0.1.0" {
+            meaning: "The binding is compiled, but no sandbox names it in spec.memoryRef, so nobody uses it.",
+            look: [USERS],
+            fix: "Name it in spec.memoryRef of the sandbox, or delete it. If it is kept for later, nothing \
+                  to do.",
+        }
+    }
+    repeats {
+        False AuthMisconfigured of Degraded,
+        False MemoryStoreMissing of Degraded,
+        False AwaitingRouterEnforcement of Progressing,
+        False Reconciling of Progressing,
+    }
+}
+
+conditions! {
+    /// The binding is on its way to the router.
+    Progressing for KarsMemory {
+        True AwaitingRouterEnforcement seed "0.1.0" {
+            meaning: "The binding is compiled and published; the router has not confirmed it yet.",
+            look: [USERS, ROUTER, BINDING],
+            fix: "Wait: it takes a minute or two to reach the pod. If it lasts, the router's log says why \
+                  it refuses the binding.",
+        }
+        True Reconciling seed "0.1.0" {
+            meaning: "A change of the spec is being compiled.",
+            look: [DESCRIBE, BINDING],
+            fix: "Wait. This lasts seconds.",
+        }
+        False Reconciled ours "0.1.0" {
+            meaning: "What is published says what the spec says, and nothing is being waited for.",
+            look: [DESCRIBE],
+            fix: "Nothing to do.",
+        }
+        False Failed ours "0.1.0" {
+            meaning: "The work has come to a halt; Ready and Degraded say why.",
+            look: [DESCRIBE, CONTROLLER],
+            fix: "Solve what Ready or Degraded names.",
+        }
+    }
+}
+
+conditions! {
+    /// The store cannot be used, as the router has seen.
+    Degraded for KarsMemory {
+        True AuthMisconfigured seed "0.1.0" {
+            meaning: "The backend refuses the sandbox's identity (401 or 403). If the store is missing too, \
+                      this comes first.",
+            look: [DESCRIBE, ROUTER],
+            fix: "Give the project's managed identity the role that it needs at the backend. The next \
+                  successful call clears it.",
+        }
+        True MemoryStoreMissing seed "0.1.0" {
+            meaning: "The backend says that the store does not exist (404), and it could not be created.",
+            look: [DESCRIBE, ROUTER, SPEC],
+            fix: "Create the store, or correct spec.storeName. The next successful call clears it.",
+        }
+        False NotDegraded ours "0.1.0" {
+            meaning: "Nothing is known to fail.",
+            look: [DESCRIBE],
+            fix: "Nothing to do.",
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! What the conditions of a TrustGraph can say.
+
+use conditions::{Kind, Reads, Vocabulary, conditions};
+
+use super::CONTROLLER;
+
+/// Who trusts whom, by signed edges between agents.
+#[derive(Debug, Clone, Copy)]
+pub enum TrustGraph {}
+
+const DESCRIBE: &str = "kubectl describe trustgraph {name}";
+const SPEC: &str = "kubectl get trustgraph {name} -o yaml";
+const PROJECTION: &str = "kubectl get configmap -n kars-system trustgraph-{name}-projection -o yaml";
+const REJECTED: &str = "kubectl logs -n kars-system deploy/kars-controller --tail=500 | grep -i trustgraph";
+
+impl Kind for TrustGraph {
+    const VOCABULARY: &'static Vocabulary = &Vocabulary {
+        system: "kars",
+        group: "kars.azure.com",
+        kind: "TrustGraph",
+        plural: "trustgraphs",
+        short_names: &["tg"],
+        look: &[DESCRIBE],
+        types: &[Ready::TABLE, Progressing::TABLE, Degraded::TABLE],
+        reads: &[
+            Reads::Stalled(Degraded::SpecInvalid.row()),
+            Reads::Reconciling(Progressing::Reconciling.row()),
+        ],
+    };
+}
+
+conditions! {
+    /// The graph is checked and published; it does not say that a router uses it.
+    Ready for TrustGraph {
+        True Reconciled seed "0.1.0" {
+            meaning: "The graph was parsed, the signatures of its edges were checked, and what passed is \
+                      published. Edges that did not pass are counted in status.invalidEdges and left out.",
+            look: ["kubectl get trustgraph {name}", PROJECTION],
+            fix: "Nothing to do. If status.invalidEdges is not 0, look for the edges in the controller's \
+                  log.",
+        }
+    }
+    repeats {
+        False Reconciling of Progressing,
+        False SpecInvalid of Degraded,
+        False Failed of Degraded,
+    }
+}
+
+conditions! {
+    /// The controller is at work on the graph.
+    Progressing for TrustGraph {
+        True Reconciling seed "0.1.0" {
+            meaning: "A change of the graph is being checked and published.",
+            look: [DESCRIBE, PROJECTION],
+            fix: "Wait. This lasts seconds.",
+        }
+        False Reconciled ours "0.1.0" {
+            meaning: "What is published says what the spec says.",
+            look: [DESCRIBE],
+            fix: "Nothing to do.",
+        }
+        False Failed ours "0.1.0" {
+            meaning: "The work has come to a halt; Degraded says why.",
+            look: [DESCRIBE, CONTROLLER],
+            fix: "Solve what Degraded names.",
+        }
+    }
+}
+
+conditions! {
+    /// The graph could not be checked or published.
+    Degraded for TrustGraph {
+        True SpecInvalid seed "0.1.0" {
+            meaning: "The graph cannot be used as it stands: no vertex has a usable key, or an id is one \
+                      that a signature cannot cover.",
+            look: [SPEC, REJECTED],
+            fix: "Correct the vertices or edges that the message names. Only a change of the spec helps.",
+        }
+        True Failed seed "0.1.0" was ["ProjectionWriteFailed", "TimedOut"] {
+            meaning: "The checked graph could not be written; the message has the error. What was published \
+                      before stays.",
+            look: [DESCRIBE, PROJECTION, CONTROLLER],
+            fix: "Mostly missing rights, a quota, or a graph too large for a ConfigMap. The controller \
+                  tries again by itself.",
+        }
+        False NotDegraded ours "0.1.0" {
+            meaning: "Nothing is known to fail.",
+            look: [DESCRIBE],
+            fix: "Nothing to do.",
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! What the words on the command line ask for: kinds, types and reasons, in any case and by any of their names.
+
+use conditions::{Entry, TypeListing, Vocabulary};
+
+use super::nearest::nearest;
+use super::vocabularies;
+
+/// What is to be explained.
+#[derive(Debug)]
+pub(crate) enum Asked {
+    /// Which kinds there are.
+    Kinds,
+    /// All types of one kind.
+    Kind(&'static Vocabulary),
+    /// Condition types, each of one kind.
+    Types(Vec<(&'static Vocabulary, TypeListing)>),
+    /// Reasons, each of one kind.
+    Entries(Vec<(&'static Vocabulary, Entry)>),
+}
+
+/// A word that is none of ours.
+#[derive(Debug, thiserror::Error)]
+#[error("{place} called {word:?}; {}", suggestion(.nearest))]
+pub struct Unknown {
+    place: String,
+    word: String,
+    nearest: Vec<String>,
+}
+
+fn suggestion(nearest: &[String]) -> String {
+    format!("did you mean {}?", nearest.join(" or "))
+}
+
+impl Asked {
+    /// Everything that every kind can say.
+    pub(crate) fn everything() -> Self {
+        Asked::Entries(entries(None, None, None))
+    }
+
+    /// Every entry that was asked for, one by one.
+    pub(crate) fn entries(&self) -> Vec<(&'static Vocabulary, Entry)> {
+        match self {
+            Asked::Kinds => entries(None, None, None),
+            Asked::Kind(vocabulary) => vocabulary.entries().map(|entry| (*vocabulary, entry)).collect(),
+            Asked::Types(types) => types
+                .iter()
+                .flat_map(|(of, listing)| listing.entries.iter().map(|entry| (*of, *entry)))
+                .collect(),
+            Asked::Entries(entries) => entries.clone(),
+        }
+    }
+}
+
+/// Reads `[KIND [TYPE [REASON]]]`; a type or a reason may also stand without what belongs before it.
+pub(crate) fn find(words: &[String]) -> Result<Asked, Unknown> {
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    match *words.as_slice() {
+        [] => Ok(Asked::Kinds),
+        [word] => match kind(word) {
+            Some(vocabulary) => Ok(Asked::Kind(vocabulary)),
+            None => types_or_reasons(None, word)
+                .ok_or_else(|| unknown("there is no kind, type or reason", word, all_words())),
+        },
+        [first, second] => match kind(first) {
+            Some(of) => types_or_reasons(Some(of), second).ok_or_else(|| {
+                unknown(&format!("{} has no condition type or reason", of.kind), second, words_of(of))
+            }),
+            None => reasons_of_type(None, first, second),
+        },
+        [first, second, third, ..] => match kind(first) {
+            Some(of) => reasons_of_type(Some(of), second, third),
+            None => Err(unknown("there is no kind", first, vocabularies().map(|of| of.kind).collect())),
+        },
+    }
+}
+
+/// The types of that name, or else the reasons.
+fn types_or_reasons(of: Option<&'static Vocabulary>, word: &str) -> Option<Asked> {
+    let types: Vec<_> = in_scope(of)
+        .flat_map(|of| of.all_types().map(move |listing| (of, listing)))
+        .filter(|(_, listing)| listing.name.eq_ignore_ascii_case(word))
+        .collect();
+    if !types.is_empty() {
+        return Some(Asked::Types(types));
+    }
+    let found = entries(of, None, Some(word));
+    (!found.is_empty()).then_some(Asked::Entries(found))
+}
+
+fn reasons_of_type(of: Option<&'static Vocabulary>, type_: &str, reason: &str) -> Result<Asked, Unknown> {
+    let place = of.map_or_else(|| "there is".to_owned(), |of| format!("{} has", of.kind));
+    let of_type = entries(of, Some(type_), None);
+    if of_type.is_empty() {
+        let types = in_scope(of).flat_map(Vocabulary::all_types).map(|listing| listing.name);
+        let kinds = of.is_none().then(|| vocabularies().map(|of| of.kind)).into_iter().flatten();
+        let what = if of.is_none() { "kind or condition type" } else { "condition type" };
+        return Err(unknown(&format!("{place} no {what}"), type_, types.chain(kinds).collect()));
+    }
+    let found = entries(of, Some(type_), Some(reason));
+    if found.is_empty() {
+        let name = of_type.first().map_or(type_, |(_, entry)| entry.type_);
+        let known = of_type.iter().map(|(_, entry)| entry.reason).collect();
+        let owner = of.map_or_else(|| name.to_owned(), |of| format!("{} {name}", of.kind));
+        return Err(unknown(&format!("{owner} has no reason"), reason, known));
+    }
+    Ok(Asked::Entries(found))
+}
+
+/// The kind of that name: as in the API, in lower case, plural, short, or with its group.
+fn kind(word: &str) -> Option<&'static Vocabulary> {
+    vocabularies().find(|of| {
+        let full = format!("{}.{}", of.plural, of.group);
+        let names = of.short_names.iter().copied().chain([of.kind, of.plural, &full]);
+        names.into_iter().any(|name| name.eq_ignore_ascii_case(word))
+    })
+}
+
+fn in_scope(of: Option<&'static Vocabulary>) -> impl Iterator<Item = &'static Vocabulary> {
+    vocabularies().filter(move |other| of.is_none_or(|of| of.kind == other.kind))
+}
+
+/// The entries of a kind, of a type, of a reason (also under a former name); `None` is any.
+fn entries(
+    of: Option<&'static Vocabulary>,
+    type_: Option<&str>,
+    reason: Option<&str>,
+) -> Vec<(&'static Vocabulary, Entry)> {
+    let named = |entry: &Entry| {
+        let names = || entry.was.iter().copied().chain([entry.reason]);
+        type_.is_none_or(|type_| entry.type_.eq_ignore_ascii_case(type_))
+            && reason.is_none_or(|reason| names().any(|name| name.eq_ignore_ascii_case(reason)))
+    };
+    in_scope(of)
+        .flat_map(|of| of.entries().map(move |entry| (of, entry)))
+        .filter(|(_, entry)| named(entry))
+        .collect()
+}
+
+/// Every kind, type and reason.
+fn all_words() -> Vec<&'static str> {
+    let of_kind = |of: &'static Vocabulary| [of.kind].into_iter().chain(words_of(of));
+    vocabularies().flat_map(of_kind).collect()
+}
+
+/// Every type and reason of a kind.
+fn words_of(of: &'static Vocabulary) -> Vec<&'static str> {
+    let of_type = |listing: TypeListing| {
+        let reasons = listing.entries.into_iter().map(|entry| entry.reason);
+        [listing.name].into_iter().chain(reasons).collect::<Vec<_>>()
+    };
+    of.all_types().flat_map(of_type).collect()
+}
+
+fn unknown(place: &str, word: &str, known: Vec<&'static str>) -> Unknown {
+    Unknown { place: place.to_owned(), word: word.to_owned(), nearest: nearest(word, known) }
+}

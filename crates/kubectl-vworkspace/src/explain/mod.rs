@@ -1,0 +1,80 @@
+//! `explain`: what a condition means, how to look at it and how to fix it, from the same tables that the controllers'
+//! types are made of.
+
+mod lookup;
+mod nearest;
+mod object;
+mod page;
+
+use std::io::{self, Write};
+
+use clap::{Args, ValueEnum};
+use conditions::Vocabulary;
+
+use crate::exit::Exit;
+use crate::paint::Colour;
+use lookup::{Asked, Unknown};
+
+/// What to explain.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  kubectl vworkspace explain                                    every kind and its condition types
+  kubectl vworkspace explain appinst                            everything an ApplicationInstance can say
+  kubectl vworkspace explain operation blocked                  what Blocked means on an Operation
+  kubectl vworkspace explain operation blocked targetnotready   what it means, how to look, how to fix it
+  kubectl vworkspace explain missingsecret                      a reason, wherever it occurs
+  kubectl vworkspace explain --all -o json                      everything, for programs")]
+pub struct ExplainArgs {
+    /// Kind, condition type and reason, each optional: `ApplicationInstance Blocked MissingSecret`
+    #[arg(value_names = ["KIND", "TYPE", "REASON"], num_args = 0..=3)]
+    pub words: Vec<String>,
+
+    /// Everything that every kind can say
+    #[arg(long, conflicts_with = "words")]
+    pub all: bool,
+
+    /// How to write it
+    #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
+    pub output: Output,
+}
+
+/// How an explanation is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum Output {
+    /// For people.
+    #[default]
+    Text,
+    /// For programs: an array with one object per (kind, type, status, reason).
+    Json,
+}
+
+/// Why nothing could be explained.
+#[derive(Debug, thiserror::Error)]
+pub enum ExplainError {
+    /// A word is none of ours.
+    #[error(transparent)]
+    Unknown(#[from] Unknown),
+    /// The output could not be written.
+    #[error("failed to write the explanation")]
+    Write(#[from] io::Error),
+}
+
+/// Every vocabulary that can be explained, in the order in which they are listed.
+pub fn vocabularies() -> impl Iterator<Item = &'static Vocabulary> {
+    vworkspace_api::VOCABULARIES.into_iter().chain(kars_api::VOCABULARIES)
+}
+
+/// Writes the explanation to `out`.
+pub fn run(args: &ExplainArgs, out: &mut impl Write, colour: Colour) -> Result<Exit, ExplainError> {
+    let asked = if args.all { Asked::everything() } else { lookup::find(&args.words)? };
+    let written = match args.output {
+        Output::Json => object::write(out, &asked),
+        Output::Text => page::write(out, &asked, colour),
+    };
+    match written {
+        // The reader has seen enough: `explain | head`.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Exit::AllCurrent),
+        written => Ok(written.map(|()| Exit::AllCurrent)?),
+    }
+}

@@ -1,0 +1,153 @@
+//! The explanation for people.
+
+use std::io::{self, Write};
+
+use conditions::{Entry, Origin, TypeListing, Vocabulary};
+
+use super::lookup::Asked;
+use super::object::meaning;
+use super::vocabularies;
+use crate::paint::{Colour, Tone};
+
+/// Where lines of prose are broken.
+const WIDTH: usize = 100;
+
+/// Writes what was asked for as text.
+pub(super) fn write(out: &mut impl Write, asked: &Asked, colour: Colour) -> io::Result<()> {
+    match asked {
+        Asked::Kinds => write_kinds(out, colour),
+        Asked::Kind(vocabulary) => write_kind(out, vocabulary, colour),
+        Asked::Types(types) => {
+            write_each(out, types, |out, (of, listing)| write_type(out, of, listing, colour))
+        }
+        Asked::Entries(entries) => {
+            write_each(out, entries, |out, (of, entry)| write_entry(out, of, entry, colour))
+        }
+    }
+}
+
+/// One after the other, an empty line between them.
+fn write_each<W: Write, T>(
+    out: &mut W,
+    all: &[T],
+    one: impl Fn(&mut W, &T) -> io::Result<()>,
+) -> io::Result<()> {
+    for (place, item) in all.iter().enumerate() {
+        if place > 0 {
+            writeln!(out)?;
+        }
+        one(out, item)?;
+    }
+    Ok(())
+}
+
+fn write_kinds(out: &mut impl Write, colour: Colour) -> io::Result<()> {
+    let width = vocabularies().map(|of| names(of).len()).max().unwrap_or_default();
+    let mut system = "";
+    for vocabulary in vocabularies() {
+        if vocabulary.system != system {
+            let gap = if system.is_empty() { "" } else { "\n" };
+            system = vocabulary.system;
+            writeln!(out, "{gap}{}", colour.paint(Tone::Strong, system))?;
+        }
+        let types: Vec<_> = vocabulary.all_types().map(|listing| listing.name).collect();
+        writeln!(out, "  {:width$}  {}", names(vocabulary), types.join(", "))?;
+    }
+    writeln!(out, "\nMore: kubectl vworkspace explain KIND [TYPE [REASON]]")
+}
+
+/// A kind with its short names.
+fn names(vocabulary: &Vocabulary) -> String {
+    format!("{} ({})", vocabulary.kind, vocabulary.short_names.join(", "))
+}
+
+fn write_kind(out: &mut impl Write, vocabulary: &'static Vocabulary, colour: Colour) -> io::Result<()> {
+    let title = colour.paint(Tone::Strong, vocabulary.kind);
+    let short_names = vocabulary.short_names.join(", ");
+    writeln!(out, "{title} ({}.{}, {short_names})", vocabulary.plural, vocabulary.group)?;
+    for listing in vocabulary.all_types() {
+        writeln!(out)?;
+        write_table(out, &listing, colour)?;
+    }
+    writeln!(out, "\nMore: kubectl vworkspace explain {} TYPE [REASON]", vocabulary.kind)
+}
+
+/// A type with one line per reason.
+fn write_table(out: &mut impl Write, listing: &TypeListing, colour: Colour) -> io::Result<()> {
+    writeln!(out, "{}", colour.paint(Tone::Strong, listing.name))?;
+    write_wrapped(out, "  ", listing.about)?;
+    let width = listing.entries.iter().map(|entry| entry.reason.len()).max().unwrap_or_default();
+    for entry in &listing.entries {
+        let status = colour.paint(Tone::Dim, format!("{:7}", entry.status));
+        writeln!(out, "  {status}  {:width$}  {}", entry.reason, in_short(entry))?;
+    }
+    Ok(())
+}
+
+/// What fits into a line: where the reason is explained, or how the explanation begins.
+fn in_short(entry: &Entry) -> String {
+    if let Some(first) = entry.repeats {
+        return format!("as in {}", first.type_);
+    }
+    let breaks = entry.meaning.match_indices(". ").chain(entry.meaning.match_indices(": ")).map(|(at, _)| at);
+    let first = breaks.min().and_then(|at| entry.meaning.get(..at));
+    first.unwrap_or(entry.meaning.trim_end_matches('.')).to_owned()
+}
+
+/// A type with all that its reasons mean.
+fn write_type(
+    out: &mut impl Write,
+    of: &Vocabulary,
+    listing: &TypeListing,
+    colour: Colour,
+) -> io::Result<()> {
+    writeln!(out, "{} {}", of.kind, colour.paint(Tone::Strong, listing.name))?;
+    write_wrapped(out, "  ", listing.about)?;
+    for entry in &listing.entries {
+        writeln!(out, "\n  {} {}", entry.status, colour.paint(Tone::Strong, entry.reason))?;
+        write_wrapped(out, "    ", &meaning(entry))?;
+    }
+    writeln!(out, "\nMore: kubectl vworkspace explain {} {} REASON", of.kind, listing.name)
+}
+
+/// Everything about one reason.
+fn write_entry(out: &mut impl Write, of: &Vocabulary, entry: &Entry, colour: Colour) -> io::Result<()> {
+    let title = format!("{}={} / {}", entry.type_, entry.status, entry.reason);
+    writeln!(out, "{} {}", of.kind, colour.paint(Tone::Strong, title))?;
+    writeln!(out, "\n  What it means")?;
+    write_wrapped(out, "    ", &meaning(entry))?;
+    writeln!(out, "\n  How to look")?;
+    for command in entry.investigate {
+        writeln!(out, "    {}", colour.paint(Tone::Good, command))?;
+    }
+    writeln!(out, "\n  How to fix it")?;
+    write_wrapped(out, "    ", entry.resolve)?;
+    writeln!(out, "\n  {}", colour.paint(Tone::Dim, provenance(entry)))
+}
+
+fn provenance(entry: &Entry) -> String {
+    let origin = match entry.origin {
+        Origin::Seed => "part of the published contract",
+        Origin::Ours => "our addition to the published contract",
+    };
+    let former = match entry.was {
+        [] => String::new(),
+        names => format!("; formerly {}", names.join(", ")),
+    };
+    format!("Since {}, {origin}{former}.", entry.since)
+}
+
+fn write_wrapped(out: &mut impl Write, indent: &str, text: &str) -> io::Result<()> {
+    let mut line = String::new();
+    for word in text.split_whitespace() {
+        if !line.is_empty() && indent.len() + line.len() + 1 + word.len() > WIDTH {
+            writeln!(out, "{indent}{line}")?;
+            line.clear();
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    writeln!(out, "{indent}{line}")
+}

@@ -1,0 +1,347 @@
+//! One document: an object, a List of them, or an array of them.
+//!
+//! Items are judged while they are read. Whether the document is a List shows in its `kind`, which may come after
+//! `items`; so the answers are held until its end.
+
+use std::fmt;
+
+use kstatus::{Options, Profile};
+use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Value};
+
+use super::object::{Numbers, Part, ValueSeed};
+use super::problem::Problem;
+use crate::status::row::Row;
+
+/// What was read of a document so far.
+#[derive(Debug)]
+pub(super) struct Draft {
+    options: Options,
+    root: Root,
+    items: Vec<Item>,
+}
+
+#[derive(Debug)]
+enum Root {
+    Nothing,
+    Object(Map<String, Value>),
+    Array,
+    Other(Value),
+}
+
+#[derive(Debug)]
+enum Item {
+    Judged(Row),
+    /// Its kind is that of the List, which is not known yet.
+    Nameless(Value),
+    Wrong(Problem),
+}
+
+/// What a document comes to.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    pub(super) rows: Vec<Row>,
+    pub(super) problems: Vec<Problem>,
+}
+
+impl Draft {
+    pub(super) fn new(options: Options) -> Draft {
+        Draft { options, root: Root::Nothing, items: Vec::new() }
+    }
+
+    /// The seed that fills this draft.
+    pub(super) fn seed(&mut self, numbers: Numbers) -> DraftSeed<'_> {
+        DraftSeed { draft: self, numbers }
+    }
+
+    /// Judges what is left. A document that broke off has what came before, unless that is half an object.
+    pub(super) fn finish(self, broken: Option<Problem>) -> Found {
+        let Draft { options, root, items } = self;
+        let mut found = Found::default();
+        match root {
+            Root::Nothing | Root::Array => found.take_all(items, &options, None),
+            Root::Other(value) => {
+                let text = format!("expected an object with apiVersion and kind, found {}", name_of(&value));
+                found.problems.push(Problem::new(text));
+            }
+            Root::Object(root) if broken.is_some() => {
+                let names = ListNames::of(&root);
+                found.take_all(items, &options, names);
+            }
+            Root::Object(root) => match ListNames::of(&root) {
+                Some(names) => found.take_all(items, &options, Some(names)),
+                None => found.take_object(&Value::Object(root), &options, None),
+            },
+        }
+        found.problems.extend(broken);
+        found
+    }
+
+    fn add_item(&mut self, value: Value) {
+        let index = self.items.len();
+        let names = match &self.root {
+            Root::Object(root) => ListNames::of(root),
+            _ => None,
+        };
+        let in_array = matches!(self.root, Root::Array);
+        match flatten(value, names.as_ref()) {
+            Flat::List(values) => values.into_iter().for_each(|value| self.add_item(value)),
+            Flat::Object(value) if is_nameless(&value) && !in_array => self.items.push(Item::Nameless(value)),
+            Flat::Object(value) => {
+                if let Some(problem) = nameless(&value) {
+                    self.items.push(Item::Wrong(problem.of_item(index)));
+                }
+                self.items.push(Item::Judged(judge(&value, &self.options)));
+            }
+            Flat::Other(value) => {
+                let text = format!("expected an object, found {}", name_of(&value));
+                self.items.push(Item::Wrong(Problem::new(text).of_item(index)));
+            }
+        }
+    }
+}
+
+impl Found {
+    fn take_all(&mut self, items: Vec<Item>, options: &Options, names: Option<ListNames>) {
+        for (index, item) in items.into_iter().enumerate() {
+            match item {
+                Item::Judged(row) => self.rows.push(row),
+                Item::Wrong(problem) => self.problems.push(problem),
+                Item::Nameless(value) => match flatten(value, names.as_ref()) {
+                    Flat::Object(value) | Flat::Other(value) => {
+                        self.take_object(&value, options, Some(index))
+                    }
+                    Flat::List(_) => {}
+                },
+            }
+        }
+    }
+
+    fn take_object(&mut self, value: &Value, options: &Options, index: Option<usize>) {
+        if let Some(problem) = nameless(value) {
+            self.problems.push(match index {
+                Some(index) => problem.of_item(index),
+                None => problem,
+            });
+        }
+        self.rows.push(judge(value, options));
+    }
+}
+
+/// The reference has an answer for an object without a kind; to be strict is to have none.
+fn judge(value: &Value, options: &Options) -> Row {
+    let mut row = Row::of(value, options);
+    if options.profile == Profile::Strict && is_nameless(value) {
+        row = Row { error: Some("no kind".to_owned()), ..Row::unknown(value) };
+    }
+    row
+}
+
+fn is_nameless(value: &Value) -> bool {
+    value.get("kind").and_then(Value::as_str).is_none_or(str::is_empty)
+}
+
+fn nameless(value: &Value) -> Option<Problem> {
+    let kind = match value.get("kind") {
+        None => "no kind".to_owned(),
+        Some(Value::String(kind)) if kind.is_empty() => "an empty kind".to_owned(),
+        Some(Value::String(_)) => return None,
+        Some(other) => format!("{} as kind", name_of(other)),
+    };
+    Some(Problem::new(format!("expected an object with apiVersion and kind, found {kind}")))
+}
+
+/// What the items of a List are if they do not say so themselves.
+#[derive(Debug)]
+struct ListNames {
+    api_version: String,
+    item_kind: String,
+}
+
+impl ListNames {
+    /// `None` if the object is no List.
+    fn of(root: &Map<String, Value>) -> Option<ListNames> {
+        let text = |key| root.get(key).and_then(Value::as_str).unwrap_or_default();
+        let item_kind = text("kind").strip_suffix("List")?.to_owned();
+        Some(ListNames { api_version: text("apiVersion").to_owned(), item_kind })
+    }
+}
+
+enum Flat {
+    Object(Value),
+    List(Vec<Value>),
+    Other(Value),
+}
+
+/// Gives an item its names, or takes a List in a List apart.
+fn flatten(value: Value, names: Option<&ListNames>) -> Flat {
+    let Value::Object(mut fields) = value else {
+        return Flat::Other(value);
+    };
+    if let Some(inner) = ListNames::of(&fields)
+        && let Some(Value::Array(items)) = fields.remove("items")
+    {
+        let named = items.into_iter().map(|item| match flatten(item, Some(&inner)) {
+            Flat::Object(value) | Flat::Other(value) => value,
+            Flat::List(values) => Value::Array(values),
+        });
+        return Flat::List(named.collect());
+    }
+    if let Some(names) = names.filter(|names| !names.item_kind.is_empty()) {
+        if !fields.contains_key("kind") && !fields.contains_key("apiVersion") {
+            fields.insert("kind".to_owned(), Value::from(names.item_kind.as_str()));
+            fields.insert("apiVersion".to_owned(), Value::from(names.api_version.as_str()));
+        }
+    }
+    Flat::Object(Value::Object(fields))
+}
+
+fn name_of(value: &Value) -> String {
+    match value {
+        Value::Null => "nothing".to_owned(),
+        Value::Bool(flag) => format!("the boolean {flag}"),
+        Value::Number(number) => format!("the number {number}"),
+        Value::String(text) => {
+            let short: String = text.chars().take(40).collect();
+            format!("the text {short:?}")
+        }
+        Value::Array(_) => "a list".to_owned(),
+        Value::Object(_) => "an object".to_owned(),
+    }
+}
+
+/// Fills a draft.
+#[derive(Debug)]
+pub(super) struct DraftSeed<'d> {
+    draft: &'d mut Draft,
+    numbers: Numbers,
+}
+
+impl<'de> DeserializeSeed<'de> for DraftSeed<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl DraftSeed<'_> {
+    fn other<E>(self, value: Value) -> Result<(), E> {
+        self.draft.root = Root::Other(value);
+        Ok(())
+    }
+}
+
+impl<'de> Visitor<'de> for DraftSeed<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    /// An empty document is none.
+    fn visit_unit<E>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_bool<E>(self, flag: bool) -> Result<(), E> {
+        self.other(Value::from(flag))
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<(), E> {
+        self.other(Value::from(number))
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<(), E> {
+        self.other(Value::from(number))
+    }
+
+    fn visit_f64<E>(self, number: f64) -> Result<(), E> {
+        self.other(Value::from(number))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<(), E> {
+        self.other(Value::from(text))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<(), A::Error> {
+        self.draft.root = Root::Array;
+        ItemsSeed { draft: self.draft, numbers: self.numbers }.visit_seq(seq).map(|_| ())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        self.draft.root = Root::Object(Map::new());
+        let seed = ValueSeed { part: Part::Object, numbers: self.numbers };
+        while let Some(key) = map.next_key::<String>()? {
+            let value = if key == "items" {
+                map.next_value_seed(ItemsSeed { draft: &mut *self.draft, numbers: self.numbers })?
+            } else {
+                seed.field(&key, &mut map)?
+            };
+            if let (Some(value), Root::Object(root)) = (value, &mut self.draft.root) {
+                root.insert(key, value);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Reads `items`: judged one by one if they are a list, of no interest otherwise.
+#[derive(Debug)]
+struct ItemsSeed<'d> {
+    draft: &'d mut Draft,
+    numbers: Numbers,
+}
+
+impl<'de> DeserializeSeed<'de> for ItemsSeed<'_> {
+    type Value = Option<Value>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Option<Value>, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for ItemsSeed<'_> {
+    type Value = Option<Value>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("items")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Option<Value>, A::Error> {
+        let seed = ValueSeed { part: Part::Object, numbers: self.numbers };
+        while let Some(value) = seq.next_element_seed(seed)? {
+            self.draft.add_item(value);
+        }
+        Ok(None)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Option<Value>, A::Error> {
+        while map.next_entry::<serde::de::IgnoredAny, serde::de::IgnoredAny>()?.is_some() {}
+        Ok(None)
+    }
+
+    fn visit_unit<E>(self) -> Result<Option<Value>, E> {
+        Ok(None)
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Option<Value>, E> {
+        Ok(None)
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Option<Value>, E> {
+        Ok(None)
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Option<Value>, E> {
+        Ok(None)
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Option<Value>, E> {
+        Ok(None)
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<Option<Value>, E> {
+        Ok(None)
+    }
+}

@@ -1,0 +1,83 @@
+//! From rows to output and exit code.
+
+use std::io::{self, Write};
+
+use kstatus::Status;
+
+use super::args::Output;
+use super::row::Row;
+use super::table;
+use crate::exit::Exit;
+use crate::paint::Colour;
+
+/// How results are shown.
+#[derive(Debug, Clone, Copy)]
+pub struct Report {
+    /// The format.
+    pub output: Output,
+    /// For tables only.
+    pub colour: Colour,
+}
+
+impl Report {
+    /// All rows at once.
+    pub fn write(&self, rows: &[Row], out: &mut impl Write) -> io::Result<()> {
+        match self.output {
+            Output::Table => table::write(rows, table::Width::Narrow, self.colour, out),
+            Output::Wide => table::write(rows, table::Width::Wide, self.colour, out),
+            Output::Json => {
+                serde_json::to_writer_pretty(&mut *out, rows)?;
+                writeln!(out)
+            }
+            Output::Yaml => {
+                let text = serde_saphyr::to_string(&rows).map_err(io::Error::other)?;
+                out.write_all(text.as_bytes())
+            }
+        }
+    }
+
+    /// What goes before the rows of a stream.
+    pub fn write_heading(&self, out: &mut impl Write) -> io::Result<()> {
+        match self.output {
+            Output::Table => table::write_heading(table::Width::Narrow, self.colour, out),
+            Output::Wide => table::write_heading(table::Width::Wide, self.colour, out),
+            Output::Json | Output::Yaml => Ok(()),
+        }
+    }
+
+    /// One row for people, without a line break.
+    pub fn line(&self, row: &Row) -> String {
+        table::line(row, self.colour)
+    }
+
+    /// One row of a stream, without a heading: one line for tables and JSON, a document for YAML.
+    pub fn write_change(&self, row: &Row, out: &mut impl Write) -> io::Result<()> {
+        match self.output {
+            Output::Table => table::write_line(row, table::Width::Narrow, self.colour, out)?,
+            Output::Wide => table::write_line(row, table::Width::Wide, self.colour, out)?,
+            Output::Json => {
+                serde_json::to_writer(&mut *out, row)?;
+                writeln!(out)?;
+            }
+            Output::Yaml => {
+                let text = serde_saphyr::to_string(row).map_err(io::Error::other)?;
+                write!(out, "---\n{text}")?;
+            }
+        }
+        out.flush()
+    }
+}
+
+/// The worst row decides.
+pub fn exit(rows: &[Row]) -> Exit {
+    rows.iter().map(exit_of).max().unwrap_or_default()
+}
+
+fn exit_of(row: &Row) -> Exit {
+    match row.status {
+        _ if row.error.is_some() => Exit::Refused,
+        Status::Current => Exit::AllCurrent,
+        Status::Failed => Exit::Failed,
+        Status::InProgress | Status::Terminating | Status::NotFound | Status::Unknown => Exit::NotYetCurrent,
+    }
+}

@@ -1,0 +1,169 @@
+//! What `explain` prints, word for word. After a change on purpose: INSTA_UPDATE=always cargo test -p kubectl-vworkspace
+#![allow(missing_docs, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
+
+use clap::Parser;
+use insta::assert_snapshot;
+use kubectl_vworkspace::explain::{self, ExplainArgs};
+use kubectl_vworkspace::paint::Colour;
+
+#[derive(Parser)]
+struct Line {
+    #[command(flatten)]
+    args: ExplainArgs,
+}
+
+/// What `explain` with these words (and options) writes to stdout, or the error.
+fn explain_in(colour: Colour, words: &str) -> Result<String, String> {
+    let line = ["explain"].into_iter().chain(words.split_whitespace());
+    let line = Line::try_parse_from(line).map_err(|refusal| refusal.to_string())?;
+    let mut out = Vec::new();
+    explain::run(&line.args, &mut out, colour).map_err(|error| error.to_string())?;
+    Ok(String::from_utf8(out).expect("text"))
+}
+
+fn explain(words: &str) -> String {
+    explain_in(Colour::Never, words).expect("explained")
+}
+
+fn refused(words: &str) -> String {
+    explain_in(Colour::Never, words).expect_err("refused")
+}
+
+fn elements(words: &str) -> Vec<serde_json::Value> {
+    serde_json::from_str(&explain(words)).expect("an array")
+}
+
+#[test]
+fn without_words_the_kinds_are_listed_with_their_types() {
+    assert_snapshot!(explain(""));
+}
+
+#[test]
+fn a_kind_is_listed_with_its_types_and_reasons() {
+    for vocabulary in explain::vocabularies() {
+        assert_snapshot!(format!("kind_{}", vocabulary.kind), explain(vocabulary.kind));
+    }
+}
+
+#[test]
+fn a_type_is_listed_with_what_its_reasons_mean() {
+    assert_snapshot!(explain("applicationinstance blocked"));
+    assert_snapshot!("type_stalled", explain("operation stalled"));
+}
+
+#[test]
+fn a_reason_is_explained() {
+    assert_snapshot!(explain("ApplicationInstance Blocked MissingSecret"));
+    assert_snapshot!("reason_of_stalled", explain("Operation Stalled VeleroBackupFailed"));
+}
+
+#[test]
+fn a_reason_of_several_types_is_explained_for_each() {
+    assert_snapshot!(explain("ApplicationInstance ChartUnreachable"));
+}
+
+#[test]
+fn colour_is_for_terminals() {
+    let painted = explain_in(Colour::Always, "cluster connected roundtripok").expect("explained");
+    assert_snapshot!(painted.escape_debug().to_string().replace("\\n", "\n"));
+    assert!(!explain("cluster connected roundtripok").contains('\u{1b}'));
+}
+
+#[test]
+fn names_are_found_in_any_case_plural_short_and_with_their_group() {
+    let reference = explain("ApplicationInstance Blocked MissingSecret");
+    for kind in
+        ["applicationinstance", "APPLICATIONINSTANCES", "appinst", "applicationinstances.apps.vworkspace.io"]
+    {
+        assert_eq!(explain(&format!("{kind} BLOCKED missingsecret")), reference, "{kind}");
+    }
+    for (short, kind) in
+        [("op", "Operation"), ("cluster", "Cluster"), ("cs", "KarsSandbox"), ("tp", "ToolPolicy")]
+    {
+        assert_eq!(explain(short), explain(kind));
+    }
+}
+
+#[test]
+fn words_may_stand_without_what_belongs_before_them() {
+    let both = explain("MissingSecret");
+    assert_eq!(both, explain("applicationinstance missingsecret"));
+    let everywhere = elements("speciNvalid -o json");
+    assert!(everywhere.iter().all(|element| element["reason"] == "SpecInvalid"));
+    assert!(everywhere.len() > 6, "{} kinds and types", everywhere.len());
+    assert_eq!(explain("controllershealthy"), explain("cluster controllershealthy"));
+    assert_eq!(explain("blocked missingsecret"), explain("appinst blocked missingsecret"));
+}
+
+#[test]
+fn a_former_name_leads_to_the_present_one() {
+    assert_eq!(explain("karssandbox degraded ConformanceDrift"), explain("karssandbox degraded EvalDrift"));
+}
+
+#[test]
+fn an_unknown_word_gets_the_nearest_ones_suggested() {
+    let refusals = [
+        "aplicationinstance",
+        "MisingSecret",
+        "aplicationinstance blocked",
+        "aplicationinstance blocked missingsecret",
+        "appinst blokced",
+        "appinst blokced missingsecret",
+        "appinst blocked misingsecret",
+        "operation failed velero",
+        "blocked misingsecret",
+        "karssandbox redy failed",
+    ];
+    let lines: Vec<_> = refusals.map(|words| format!("{words}\n  {}", refused(words))).into();
+    assert_snapshot!(lines.join("\n"));
+}
+
+#[test]
+fn an_unknown_word_is_a_refusal_for_the_caller() {
+    let main = |words: &str| {
+        let line = ["kubectl-vworkspace", "explain"].into_iter().chain(words.split_whitespace());
+        kubectl_vworkspace::cli::main(line.map(Into::into))
+    };
+    assert!(main("aplicationinstance").is_err(), "main turns an error into exit code 3");
+    assert_eq!(main("--al").expect("clap has said it") as u8, 3);
+    assert_eq!(main("--all appinst").expect("clap has said it") as u8, 3);
+}
+
+#[test]
+fn json_has_the_fields_of_the_interface_in_their_order() {
+    assert_snapshot!(explain("operation failed timeout -o json"));
+}
+
+#[test]
+fn json_of_all_is_one_element_per_kind_type_status_and_reason() {
+    let all = elements("--all -o json");
+    let text =
+        |element: &serde_json::Value, field: &str| element[field].as_str().expect("a string").to_owned();
+    let keys: Vec<_> = all
+        .iter()
+        .map(|element| {
+            ["system", "kind", "type", "status", "reason", "origin"]
+                .map(|field| text(element, field))
+                .join(" ")
+        })
+        .collect();
+    let mut distinct = keys.clone();
+    distinct.sort();
+    distinct.dedup();
+    assert_eq!(distinct.len(), keys.len());
+    let of_seed =
+        |system: &str| keys.iter().filter(|key| key.starts_with(system) && key.ends_with("seed")).count();
+    assert_eq!((of_seed("vworkspace"), of_seed("kars")), (31 + 19 + 16, 89));
+    for element in &all {
+        assert!(!text(element, "meaning").is_empty() && !text(element, "resolve").is_empty());
+        assert!(!element["investigate"].as_array().expect("an array").is_empty());
+        assert_eq!(element["since"], "0.1.0");
+    }
+    assert_snapshot!(keys.join("\n"));
+}
+
+#[test]
+fn text_of_all_explains_every_entry() {
+    let pages = explain("--all").matches("How to fix it").count();
+    assert_eq!(pages, elements("--all -o json").len());
+}

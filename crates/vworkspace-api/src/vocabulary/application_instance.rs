@@ -1,0 +1,381 @@
+//! What the conditions of an ApplicationInstance can say.
+
+use conditions::{Kind, Reads, Vocabulary, conditions};
+
+/// An application that the operator installs and keeps running through Flux.
+#[derive(Debug, Clone, Copy)]
+pub enum ApplicationInstance {}
+
+const DESCRIBE: &str = "kubectl describe applicationinstance -n {namespace} {name}";
+const SPEC: &str = "kubectl get applicationinstance -n {namespace} {name} -o yaml";
+const CHILDREN: &str = "kubectl get helmrelease,ocirepository,helmrepository -n {namespace} -l app.vworkspace.io/application-instance={name}";
+const RELEASE: &str =
+    "kubectl describe helmrelease -n {namespace} -l app.vworkspace.io/application-instance={name}";
+const SOURCE: &str = "kubectl describe ocirepository,helmrepository -n {namespace} -l app.vworkspace.io/application-instance={name}";
+const PODS: &str = "kubectl get pods -n {namespace}";
+const EVENTS: &str = "kubectl get events -n {namespace} --sort-by=.lastTimestamp";
+const ANNOTATIONS: &str =
+    "kubectl get applicationinstance -n {namespace} {name} -o jsonpath='{.metadata.annotations}'";
+const CATALOG_POLICY: &str = "kubectl get configmap -n vworkspace-system vworkspace-catalog-policy -o yaml";
+const OPERATIONS: &str = "kubectl get operations -n {namespace}";
+const HELM_CONTROLLER: &str = "kubectl logs -n flux-system deploy/helm-controller --tail=200";
+const SOURCE_CONTROLLER: &str = "kubectl logs -n flux-system deploy/source-controller --tail=200";
+const OPERATOR: &str = "kubectl logs -n vworkspace-system deploy/vworkspace-app-operator --tail=200";
+
+impl Kind for ApplicationInstance {
+    const VOCABULARY: &'static Vocabulary = &Vocabulary {
+        system: "vworkspace",
+        group: "apps.vworkspace.io",
+        kind: "ApplicationInstance",
+        plural: "applicationinstances",
+        short_names: &["appinst"],
+        look: &[DESCRIBE],
+        types: &[
+            Ready::TABLE,
+            Reconciling::TABLE,
+            Degraded::TABLE,
+            Suspended::TABLE,
+            Blocked::TABLE,
+            Deleting::TABLE,
+        ],
+        reads: &[
+            Reads::Stalled(Blocked::InvalidSpec.row()),
+            Reads::Stalled(Blocked::MissingChartSource.row()),
+            Reads::Stalled(Blocked::PolicyDenied.row()),
+            Reads::Reconciling(Reconciling::HelmReleaseInstalling.row()),
+            Reads::Reconciling(Reconciling::HelmReleaseUpgrading.row()),
+            Reads::Reconciling(Reconciling::ChartSourceSyncing.row()),
+            Reads::Reconciling(Reconciling::ChangePending.row()),
+            // A failed release that will be retried is reconciling: down here the retries are used up.
+            Reads::Stalled(Ready::HelmReleaseFailed.row()),
+        ],
+    };
+}
+
+conditions! {
+    /// The application is available: its release is in place and the checks that were asked for pass.
+    Ready for ApplicationInstance {
+        True HelmReleaseReady seed "0.1.0" {
+            meaning: "Flux has released this generation, and every readiness check of the instance passes.",
+            look: [DESCRIBE, CHILDREN],
+            fix: "Nothing to do.",
+        }
+        True HelmReleaseReadyWithWarnings seed "0.1.0" {
+            meaning: "The application is available, but something deserves attention before the next \
+                      change: a Helm test that failed and is ignored, or a chart or values key marked as \
+                      deprecated. The message has the text.",
+            look: [DESCRIBE, RELEASE],
+            fix: "Read the message: replace the deprecated key or chart, or repair the test. The warning \
+                  goes with the next successful release.",
+        }
+        True Placeholder ours "0.1.0" {
+            meaning: "The instance is a placeholder (spec.mode): there is nothing to install, it only \
+                      stands as a target for operations.",
+            look: [SPEC],
+            fix: "Nothing to do. To install an application here, set spec.mode to managed and fill in \
+                  spec.chart.",
+        }
+        False HelmReleaseFailed seed "0.1.0" {
+            meaning: "Flux could not install, upgrade or correct the release. The message has its error, \
+                      and names the revision that runs if there is one.",
+            look: [RELEASE, PODS, EVENTS, HELM_CONTROLLER],
+            fix: "Correct what the message names, mostly spec.values, spec.chart.version or an image that \
+                  cannot be pulled. A changed spec starts a new attempt; while Reconciling is True, Flux \
+                  tries again by itself.",
+        }
+        False ChartUnreachable seed "0.1.0" {
+            meaning: "The registry or repository that holds the chart does not answer, or refuses us. \
+                      Nothing is installed yet, or a new version waits for it; a release that already runs \
+                      is not touched.",
+            look: [SOURCE, SOURCE_CONTROLLER],
+            fix: "Restore the way to the chart source: address, DNS, proxy, pull credentials, certificate. \
+                  Flux retries every minute.",
+        }
+        False WaitingForCertificate seed "0.1.0" {
+            meaning: "The application's ingress uses a cert-manager Certificate that has not been issued \
+                      yet.",
+            look: [
+                "kubectl get certificate,certificaterequest,order,challenge -n {namespace}",
+                "kubectl describe certificate -n {namespace}",
+                "kubectl logs -n cert-manager deploy/cert-manager --tail=200",
+            ],
+            fix: "Usually wait: issuing takes a minute or two. If it does not come, the Certificate's \
+                  events name the cause: an issuer that does not exist, a DNS record that does not point \
+                  here, a rate limit.",
+        }
+        False WaitingForSecret seed "0.1.0" {
+            meaning: "A Secret or ConfigMap that the values come from, or a key in it, is not there yet; \
+                      often external-secrets has not synced it.",
+            look: [
+                "kubectl get secret,configmap -n {namespace}",
+                "kubectl get externalsecret -n {namespace}",
+                "kubectl describe externalsecret -n {namespace}",
+            ],
+            fix: "Create what the message names, or let external-secrets sync it. The operator notices by \
+                  itself.",
+        }
+        False Installing seed "0.1.0" {
+            meaning: "The first installation is under way.",
+            look: [RELEASE, PODS, EVENTS],
+            fix: "Wait. If pods do not become ready, look at their events and logs: Flux gives up after its \
+                  timeout and then the reason is HelmReleaseFailed.",
+        }
+        False Upgrading seed "0.1.0" {
+            meaning: "A change has been handed to Flux, which has not reported this generation yet. What \
+                      runs meanwhile is the old revision, the new one, or some of each.",
+            look: [RELEASE, PODS, EVENTS],
+            fix: "Wait. If pods of the new revision do not become ready, look at their events and logs.",
+        }
+        False EndpointUnreachable ours "0.1.0" {
+            meaning: "The release is in place, but a readiness check of the instance (HTTP or TCP) does not \
+                      get an answer from its Service.",
+            look: ["kubectl get svc,endpointslices -n {namespace}", PODS, EVENTS],
+            fix: "Find out why the Service does not answer: no ready pods behind it, wrong port or path in \
+                  the check, a NetworkPolicy in between.",
+        }
+        False Blocked ours "0.1.0" {
+            meaning: "Nothing has been installed yet, because something has to be put right first: the \
+                      condition Blocked says what.",
+            look: [DESCRIBE],
+            fix: "Solve what Blocked names; the installation then starts by itself.",
+        }
+        Unknown Reconciling seed "0.1.0" {
+            meaning: "The operator has not seen enough of the release to decide. This lasts seconds.",
+            look: [DESCRIBE, CHILDREN, OPERATOR],
+            fix: "Wait. If it lasts longer than a minute, the operator cannot read Flux's objects: its log \
+                  says why.",
+        }
+    }
+    repeats { False Uninstalling of Deleting }
+}
+
+conditions! {
+    /// The spec has not been carried out completely yet; kstatus reads True as InProgress.
+    Reconciling for ApplicationInstance {
+        True HelmReleaseUpgrading seed "0.1.0" {
+            meaning: "Flux is carrying a change over to the running release, or will retry one that failed.",
+            look: [RELEASE, PODS, HELM_CONTROLLER],
+            fix: "Wait. If it does not end, the HelmRelease names the resource that does not become ready.",
+        }
+        True HelmReleaseInstalling seed "0.1.0" {
+            meaning: "Flux is installing the release for the first time, or will retry an installation that \
+                      failed.",
+            look: [RELEASE, PODS, HELM_CONTROLLER],
+            fix: "Wait. If it does not end, the HelmRelease names the resource that does not become ready.",
+        }
+        True ChartSourceSyncing seed "0.1.0" {
+            meaning: "Flux is fetching the chart of the wanted version; the release follows.",
+            look: [SOURCE, SOURCE_CONTROLLER],
+            fix: "Wait. If it does not end, the source's conditions say what is wrong with the address or \
+                  the credentials.",
+        }
+        True ChangePending ours "0.1.0" {
+            meaning: "The spec has a change that has not been handed to Flux: reconciliation is paused, or \
+                      the change waits for an approval or for something that Blocked names. What runs is \
+                      the old revision.",
+            look: [DESCRIBE, ANNOTATIONS, CATALOG_POLICY],
+            fix: "Look at Suspended and Blocked: end the pause, wait for the window to close, or give what \
+                  is missing. The change then goes out by itself.",
+        }
+        False Stable seed "0.1.0" {
+            meaning: "Nothing is in flight: the spec has been carried out, or the operator has stopped \
+                      trying (then Stalled is True).",
+            look: [DESCRIBE],
+            fix: "Nothing to do, unless Stalled is True.",
+        }
+    }
+}
+
+conditions! {
+    /// Something needs attention, whether or not the application still runs.
+    Degraded for ApplicationInstance {
+        True HelmReleaseDegraded seed "0.1.0" {
+            meaning: "A release that was fine before is not any more: Flux reports it as not released.",
+            look: [RELEASE, PODS, EVENTS, HELM_CONTROLLER],
+            fix: "The HelmRelease's conditions name the action that failed. Correct the values or the \
+                  cluster and let Flux reconcile.",
+        }
+        True UpgradeFailed seed "0.1.0" {
+            meaning: "An upgrade failed and Flux rolled it back: the application runs on the previous \
+                      revision, which the message names.",
+            look: [
+                RELEASE,
+                "kubectl get pods -n {namespace} -l app.vworkspace.io/application-instance={name}",
+                EVENTS,
+                HELM_CONTROLLER,
+            ],
+            fix: "Most often the new chart version wants other values: adjust spec.values. Or set \
+                  spec.chart.version back to the revision that runs and upgrade later.",
+        }
+        True ChartUnreachable seed "0.1.0" {
+            meaning: "The chart source has not answered for several minutes. A running release goes on, but \
+                      no change can reach it.",
+            look: [SOURCE, SOURCE_CONTROLLER],
+            fix: "Restore the way to the chart source: address, DNS, proxy, pull credentials, certificate.",
+        }
+        True EndpointUnreachable seed "0.1.0" {
+            meaning: "A readiness check of the instance (HTTP or TCP) fails.",
+            look: ["kubectl get svc,endpointslices -n {namespace}", PODS, EVENTS],
+            fix: "Find out why the Service does not answer: no ready pods behind it, wrong port or path in \
+                  the check, a NetworkPolicy in between.",
+        }
+        True Drifted seed "0.1.0" {
+            meaning: "Objects of the release were changed behind Helm's back. The operator reports it and \
+                      leaves them as they are.",
+            look: [
+                "kubectl get events -n {namespace} --field-selector reason=DriftDetected",
+                "helm get manifest -n {namespace} {name} | kubectl diff -f -",
+            ],
+            fix: "Take the change over into spec.values, or undo it by hand. The condition clears when Flux \
+                  has found no drift for two of its intervals.",
+        }
+        False NotDegraded ours "0.1.0" {
+            meaning: "Nothing has been wrong so far.",
+            look: [DESCRIBE],
+            fix: "Nothing to do.",
+        }
+        False Recovered seed "0.1.0" {
+            meaning: "Something was wrong and no longer is.",
+            look: [DESCRIBE, EVENTS],
+            fix: "Nothing to do.",
+        }
+    }
+}
+
+conditions! {
+    /// Reconciliation is paused: changes of the spec do not go out.
+    Suspended for ApplicationInstance {
+        True ReconcilePaused seed "0.1.0" {
+            meaning: "The instance carries the annotation apps.vworkspace.io/reconcile=disabled: the \
+                      operator writes its status and nothing else.",
+            look: [ANNOTATIONS],
+            fix: "Remove it if the pause was not meant: kubectl annotate applicationinstance -n {namespace} \
+                  {name} apps.vworkspace.io/reconcile-. An uninstall of the operator sets it on purpose; \
+                  then leave it.",
+        }
+        True ManuallySuspended seed "0.1.0" {
+            meaning: "spec.suspend is true, set by an administrator or by the control plane. The \
+                      HelmRelease is suspended too.",
+            look: [SPEC, "kubectl get applicationinstance -n {namespace} {name} --show-managed-fields -o yaml"],
+            fix: "Set spec.suspend to false where it was set: if the control plane owns the field, do it \
+                  there.",
+        }
+        True OperationInProgress ours "0.1.0" {
+            meaning: "A Restore is running on this instance; its release is suspended until that has ended.",
+            look: [OPERATIONS],
+            fix: "Wait for the operation to end. Reconciliation then resumes by itself.",
+        }
+        True MaintenanceWindow seed "0.1.0" {
+            meaning: "A maintenance window of the spec or of the catalog policy is open: inside it nothing \
+                      is changed.",
+            look: [SPEC, CATALOG_POLICY],
+            fix: "Wait for the window to close; the message says when. To go on at once, change the window.",
+        }
+        False Active seed "0.1.0" {
+            meaning: "Reconciliation is not paused.",
+            look: [DESCRIBE],
+            fix: "Nothing to do.",
+        }
+    }
+}
+
+conditions! {
+    /// Reconciliation cannot go on until something outside is put right.
+    Blocked for ApplicationInstance {
+        True InvalidSpec ours "0.1.0" was ["ValidationFailed"] {
+            meaning: "The spec contradicts itself in a way that the API server could not catch. The message \
+                      names the field.",
+            look: [SPEC],
+            fix: "Correct the field that the message names. Only a change of the spec helps.",
+        }
+        True MissingDependencies seed "0.1.0" {
+            meaning: "The instance needs a controller that this cluster does not have, such as cert-manager \
+                      or external-secrets. The message names it.",
+            look: [
+                "kubectl get clusters.ops.vworkspace.io",
+                "kubectl get pods -A | grep -E '(helm-controller|source-controller|cert-manager|external-secrets)'",
+                "kubectl get crd | grep -E '(fluxcd.io|cert-manager.io|external-secrets.io)'",
+            ],
+            fix: "Install the controller that the message names, or switch the integration off in \
+                  spec.integrations.",
+        }
+        True MissingChartSource seed "0.1.0" {
+            meaning: "The chart or its version does not exist at the source, or the source is not on the \
+                      list of allowed ones.",
+            look: [SPEC, SOURCE, CATALOG_POLICY],
+            fix: "Correct spec.chart (url, name, version), publish the version, or have the source added to \
+                  allowedChartSources in the catalog policy.",
+        }
+        True MissingSecret seed "0.1.0" {
+            meaning: "The Secret or ConfigMap that holds the values, a key in it, or the target of an \
+                      ExternalSecret does not exist yet.",
+            look: [
+                "kubectl get secret,configmap -n {namespace}",
+                "kubectl get externalsecret -n {namespace}",
+                "kubectl describe externalsecret -n {namespace}",
+            ],
+            fix: "Create it, or wait for external-secrets to sync it from its store. The condition clears \
+                  by itself.",
+        }
+        True DependencyNotReady ours "0.1.0" {
+            meaning: "The instance depends on another one that is not Ready.",
+            look: ["kubectl get applicationinstances -n {namespace}", DESCRIBE],
+            fix: "Look at the instance that the message names; this one goes on when that one is Ready.",
+        }
+        True AwaitingApproval seed "0.1.0" {
+            meaning: "The change needs an approval that has not been given, has expired, or was given for \
+                      another change. A release that runs stays as it is.",
+            look: [SPEC, DESCRIBE],
+            fix: "Approve the change in the control plane. If you changed the spec after the approval, it \
+                  has to be given again.",
+        }
+        True PolicyDenied seed "0.1.0" {
+            meaning: "An admission policy or webhook of the cluster refuses what the release wants to \
+                      create. The message has its words.",
+            look: [
+                RELEASE,
+                "kubectl get validatingadmissionpolicy,validatingwebhookconfiguration",
+                "kubectl get ns {namespace} -o yaml",
+            ],
+            fix: "Change spec.values so that the policy is satisfied, or have the policy changed. Waiting \
+                  does not help.",
+        }
+        False NotBlocked ours "0.1.0" {
+            meaning: "Nothing has stood in the way so far.",
+            look: [DESCRIBE],
+            fix: "Nothing to do.",
+        }
+        False Unblocked seed "0.1.0" {
+            meaning: "Something stood in the way and no longer does.",
+            look: [DESCRIBE],
+            fix: "Nothing to do.",
+        }
+    }
+}
+
+conditions! {
+    /// The application is being uninstalled.
+    Deleting for ApplicationInstance {
+        True Uninstalling seed "0.1.0" was ["Deleting"] {
+            meaning: "The HelmRelease is being deleted and Helm removes what it had created.",
+            look: [CHILDREN, RELEASE, HELM_CONTROLLER],
+            fix: "Wait. If it does not end, the HelmRelease says which hook or object Helm waits for. Do \
+                  not remove finalizers: that leaves the application's objects behind.",
+        }
+        True WaitingForChildResources seed "0.1.0" {
+            meaning: "The release is gone, but some of its objects, or pods of theirs, have not ended yet. \
+                      The message names them.",
+            look: [
+                "kubectl get all,pvc,ingress -n {namespace} -l app.kubernetes.io/managed-by=Helm",
+                EVENTS,
+            ],
+            fix: "Look at the objects that the message names: a finalizer whose controller is gone, or a \
+                  pod that does not stop, on a node that may be lost.",
+        }
+        False NotDeleting ours "0.1.0" {
+            meaning: "Nobody has asked for the instance to be deleted.",
+            look: [DESCRIBE],
+            fix: "Nothing to do.",
+        }
+    }
+}

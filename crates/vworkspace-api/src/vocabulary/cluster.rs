@@ -1,0 +1,188 @@
+//! What the conditions of a Cluster, the operator's report about itself, can say.
+
+use conditions::{Kind, Reads, Vocabulary, conditions};
+
+/// The cluster as the operator sees it: the way to the control plane, its credential, the controllers it needs.
+#[derive(Debug, Clone, Copy)]
+pub enum Cluster {}
+
+const STATUS: &str = "kubectl get cluster -n vworkspace-system {name} -o yaml";
+const DESCRIBE: &str = "kubectl describe cluster -n vworkspace-system {name}";
+const OPERATOR: &str = "kubectl logs -n vworkspace-system deploy/vworkspace-app-operator --tail=200";
+const NETWORK_LOGS: &str = "kubectl logs -n vworkspace-system deploy/vworkspace-app-operator --tail=200 | grep -E '(odoo|proxy|http)'";
+const REACH: &str = "kubectl exec -n vworkspace-system deploy/vworkspace-app-operator -- wget -O- -q $(kubectl get cluster -n vworkspace-system {name} -o jsonpath='{.spec.controlPlaneBaseUrl}')/healthz || echo FAIL";
+const RESOLVE: &str = "kubectl exec -n vworkspace-system deploy/vworkspace-app-operator -- nslookup $(kubectl get cluster -n vworkspace-system {name} -o jsonpath='{.spec.controlPlaneBaseUrl}' | sed -E 's#^https?://([^:/]+).*#\\1#')";
+const CREDENTIAL: &str =
+    "kubectl get secret -n vworkspace-system vworkspace-operator-credentials -o jsonpath='{.metadata}'";
+const CREDENTIAL_EVENTS: &str = "kubectl get events -n vworkspace-system | grep -i credential";
+const CONTROLLER_PODS: &str = "kubectl get pods -A | grep -E '(helm-controller|source-controller|velero|cert-manager|external-secrets)'";
+const CONTROLLER_DEPLOYMENTS: &str = "kubectl get deploy -A | grep -E '(helm-controller|source-controller|velero|cert-manager|external-secrets)'";
+
+impl Kind for Cluster {
+    const VOCABULARY: &'static Vocabulary = &Vocabulary {
+        system: "vworkspace",
+        group: "ops.vworkspace.io",
+        kind: "Cluster",
+        plural: "clusters",
+        short_names: &["cluster"],
+        look: &[DESCRIBE],
+        types: &[
+            Connected::TABLE,
+            Disconnected::TABLE,
+            Authenticated::TABLE,
+            ControllersHealthy::TABLE,
+            BufferOverflow::TABLE,
+        ],
+        reads: &[
+            Reads::Stalled(Connected::RegistrationTokenInvalid.row()),
+            Reads::Stalled(Authenticated::CredentialRejected.row()),
+            Reads::Stalled(Authenticated::CredentialRevoked.row()),
+            Reads::Stalled(Authenticated::CredentialExpired.row()),
+            Reads::Reconciling(Connected::ControlPlaneUnreachable.row()),
+            Reads::Reconciling(Disconnected::NoRecentRoundTrip.row()),
+            Reads::Reconciling(Authenticated::ControlPlaneAuthenticationFailed.row()),
+            Reads::Reconciling(ControllersHealthy::ControllerMissing.row()),
+            Reads::Reconciling(ControllersHealthy::ControllerDegraded.row()),
+        ],
+    };
+}
+
+conditions! {
+    /// The last call to the control plane went through, within the heartbeat interval.
+    Connected for Cluster {
+        True RoundTripOK seed "0.1.0" {
+            meaning: "The control plane answered the latest call.",
+            look: [DESCRIBE],
+            fix: "Nothing to do.",
+        }
+        True ControlPlaneReachable seed "0.1.0" {
+            meaning: "Registration went through; the first heartbeat follows.",
+            look: [DESCRIBE],
+            fix: "Nothing to do.",
+        }
+        False ControlPlaneUnreachable seed "0.1.0" {
+            meaning: "Calls to spec.controlPlaneBaseUrl fail; the message has the network error. No new \
+                      jobs arrive and events wait in the buffer; what is installed goes on.",
+            look: [STATUS, NETWORK_LOGS, REACH, RESOLVE],
+            fix: "Open the way: DNS, firewall, egress proxy, the proxy's CA (operator.extraCaBundles). The \
+                  operator retries by itself; no restart is needed.",
+        }
+        False RegistrationTokenInvalid seed "0.1.0" {
+            meaning: "The control plane refused the one-time registration token: expired, already used, or \
+                      not the one it issued.",
+            look: [STATUS, "kubectl logs -n vworkspace-system deploy/vworkspace-app-operator --tail=200 | grep 'registration failed'"],
+            fix: "Issue a new token in the control plane (Cluster Registry) and apply it, or run kubectl \
+                  vworkspace register. It must be used before its time runs out.",
+        }
+    }
+}
+
+conditions! {
+    /// The control plane has been out of reach for longer than the disconnect window; only new intent waits.
+    Disconnected for Cluster {
+        True NoRecentRoundTrip seed "0.1.0" {
+            meaning: "No call has gone through within the disconnect window (5 minutes unless configured). \
+                      Applications are kept as they were last wanted; no new jobs arrive.",
+            look: [STATUS, NETWORK_LOGS, REACH, RESOLVE],
+            fix: "As for Connected=False: DNS, firewall, proxy, CA, or a refused credential. It clears when \
+                  the connection has held for a minute.",
+        }
+        False Connected seed "0.1.0" {
+            meaning: "The connection is alive, or has not been gone for as long as the disconnect window.",
+            look: [DESCRIBE],
+            fix: "Nothing to do.",
+        }
+    }
+}
+
+conditions! {
+    /// The control plane accepts the cluster's credential.
+    Authenticated for Cluster {
+        True CredentialAccepted seed "0.1.0" was ["RegistrationComplete"] {
+            meaning: "The control plane accepted the token, and the client certificate if there is one.",
+            look: [DESCRIBE],
+            fix: "Nothing to do.",
+        }
+        False CredentialRejected seed "0.1.0" {
+            meaning: "The control plane answered 401 or 403 to the credential. The operator has stopped \
+                      calling until it gets a new one.",
+            look: [CREDENTIAL, CREDENTIAL_EVENTS, OPERATOR],
+            fix: "Register again with a new token from the control plane: kubectl vworkspace register. \
+                  Check there too whether the cluster was removed or blocked.",
+        }
+        False CredentialRevoked seed "0.1.0" {
+            meaning: "The control plane has revoked the credential, or a rotation failed and the old \
+                      credential's grace time is over.",
+            look: [
+                CREDENTIAL,
+                CREDENTIAL_EVENTS,
+                "kubectl logs -n vworkspace-system deploy/vworkspace-app-operator --tail=500 | grep -iE '(rotat|credential)'",
+            ],
+            fix: "If it was revoked on purpose (a leak, say), settle that first. Then register again with a \
+                  new token. If a rotation failed, the metric vworkspace_operator_credential_age_seconds \
+                  shows since when.",
+        }
+        False CredentialExpired seed "0.1.0" {
+            meaning: "The credential has reached its end, and the rotation that should have replaced it \
+                      failed.",
+            look: [CREDENTIAL, CREDENTIAL_EVENTS, OPERATOR],
+            fix: "Register again with a new token, then find out from the log why the rotation failed, lest \
+                  it happens again.",
+        }
+        False ControlPlaneAuthenticationFailed seed "0.1.0" {
+            meaning: "A heartbeat could not be authenticated, without a clear refusal of the credential: a \
+                      TLS handshake that failed, a client certificate that could not be used. The message \
+                      has the error.",
+            look: [STATUS, OPERATOR, REACH],
+            fix: "Read the error: an unknown CA wants operator.extraCaBundles, a certificate that is not \
+                  valid yet wants a right clock. The operator retries by itself.",
+        }
+    }
+}
+
+conditions! {
+    /// The controllers that the operator relies on are there and well.
+    ControllersHealthy for Cluster {
+        True AllControllersReady seed "0.1.0" {
+            meaning: "Every required controller (Flux, cert-manager, external-secrets, Velero) is ready.",
+            look: [DESCRIBE],
+            fix: "Nothing to do.",
+        }
+        False ControllerMissing seed "0.1.0" {
+            meaning: "At least one required controller is not installed; the message lists which.",
+            look: [DESCRIBE, CONTROLLER_PODS, CONTROLLER_DEPLOYMENTS],
+            fix: "Install it. If it came with the bundle and was deleted, helm upgrade of \
+                  vworkspace-app-operator brings it back.",
+        }
+        False ControllerDegraded seed "0.1.0" {
+            meaning: "At least one required controller is installed but not well; the message lists which \
+                      and why.",
+            look: [CONTROLLER_PODS, CONTROLLER_DEPLOYMENTS, "kubectl get events -A --field-selector type=Warning --sort-by=.lastTimestamp"],
+            fix: "Look at the logs and events of the controller that the message names: the operator \
+                  reports it and does not repair it.",
+        }
+    }
+}
+
+conditions! {
+    /// Events for the control plane were dropped because the buffer was full.
+    BufferOverflow for Cluster {
+        True EventBufferFull seed "0.1.0" {
+            meaning: "The buffer of outgoing events is full and some were dropped; the message counts them. \
+                      Statuses in the cluster are right, the control plane's history has gaps.",
+            look: [STATUS, NETWORK_LOGS, REACH],
+            fix: "Restore the connection to the control plane; the buffer then drains by itself. What was \
+                  dropped does not come back.",
+        }
+        False NoOverflow ours "0.1.0" {
+            meaning: "No event has been dropped so far.",
+            look: [DESCRIBE],
+            fix: "Nothing to do.",
+        }
+        False BufferDrained seed "0.1.0" {
+            meaning: "Events were dropped earlier; since then the buffer has been emptied.",
+            look: [DESCRIBE],
+            fix: "Nothing to do.",
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! What the conditions of an Operation can say.
+
+use conditions::{Kind, Reads, Vocabulary, conditions};
+
+/// A day-2 task on an application: a backup, a restore, an upgrade, a migration, a command or a runbook.
+#[derive(Debug, Clone, Copy)]
+pub enum Operation {}
+
+const DESCRIBE: &str = "kubectl describe operation -n {namespace} {name}";
+const SPEC: &str = "kubectl get operation -n {namespace} {name} -o yaml";
+const ALL: &str = "kubectl get operations -n {namespace}";
+const TARGET: &str = "kubectl describe applicationinstance -n {namespace} $(kubectl get operation -n {namespace} {name} -o jsonpath='{.spec.targetRef.name}')";
+const TARGET_ANNOTATIONS: &str = "kubectl get applicationinstance -n {namespace} $(kubectl get operation -n {namespace} {name} -o jsonpath='{.spec.targetRef.name}') -o jsonpath='{.metadata.annotations}'";
+const ENGINE_REF: &str = "kubectl get operation -n {namespace} {name} -o jsonpath='{.status.engineRef}'";
+const CHILDREN: &str = "kubectl get jobs,pods -n {namespace} -l ops.vworkspace.io/operation=$(kubectl get operation -n {namespace} {name} -o jsonpath='{.metadata.uid}')";
+const CHILD_LOGS: &str = "kubectl logs -n {namespace} -l ops.vworkspace.io/operation=$(kubectl get operation -n {namespace} {name} -o jsonpath='{.metadata.uid}') --all-containers --tail=200";
+const VELERO_OBJECTS: &str = "kubectl get backup,restore -n velero";
+const VELERO_LOGS: &str = "kubectl logs -n velero deploy/velero --tail=200";
+const WORKFLOWS: &str = "kubectl get workflow -n {namespace} -l ops.vworkspace.io/operation=$(kubectl get operation -n {namespace} {name} -o jsonpath='{.metadata.uid}') -o yaml";
+
+impl Kind for Operation {
+    const VOCABULARY: &'static Vocabulary = &Vocabulary {
+        system: "vworkspace",
+        group: "ops.vworkspace.io",
+        kind: "Operation",
+        plural: "operations",
+        short_names: &["op"],
+        look: &[DESCRIBE],
+        types: &[
+            Accepted::TABLE,
+            Running::TABLE,
+            Succeeded::TABLE,
+            Failed::TABLE,
+            Cancelled::TABLE,
+            Blocked::TABLE,
+        ],
+        reads: &[
+            Reads::Stalled(Failed::EngineFailed.row()),
+            Reads::Stalled(Failed::VeleroBackupFailed.row()),
+            Reads::Stalled(Failed::JobFailedBackoffExceeded.row()),
+            Reads::Stalled(Failed::WorkflowFailed.row()),
+            Reads::Stalled(Failed::Timeout.row()),
+            Reads::Stalled(Failed::PreconditionFailed.row()),
+            // A pipeline must not take a superseded backup for a finished one.
+            Reads::Stalled(Cancelled::UserCancelled.row()),
+            Reads::Stalled(Cancelled::SupersededByOperation.row()),
+            Reads::Current(Succeeded::EngineCompleted.row()),
+            Reads::Reconciling(Running::EngineStarted.row()),
+            Reads::Reconciling(Blocked::ConflictingOperation.row()),
+            Reads::Reconciling(Blocked::AwaitingApproval.row()),
+            Reads::Reconciling(Blocked::TargetNotReady.row()),
+            Reads::Reconciling(Blocked::DependencyMissing.row()),
+            Reads::Reconciling(Blocked::CapabilityMissing.row()),
+            Reads::Reconciling(Accepted::ValidationFailed.row()),
+            Reads::Reconciling(Accepted::AdmissionPassed.row()),
+        ],
+    };
+}
+
+conditions! {
+    /// The request is valid and stands in line; it stays accepted while it is blocked.
+    Accepted for Operation {
+        True AdmissionPassed seed "0.1.0" {
+            meaning: "The operator has checked the request and will carry it out.",
+            look: [DESCRIBE],
+            fix: "Nothing to do. If it does not start, Blocked says why.",
+        }
+        False ValidationFailed seed "0.1.0" {
+            meaning: "The request cannot be carried out as it stands: often the target does not exist (any \
+                      more), or a parameter does not fit its engine. The message names it.",
+            look: [SPEC, "kubectl get applicationinstances -n {namespace}"],
+            fix: "Create the target that the message names, or create a new operation with the right \
+                  parameters. The operator looks again when the target appears.",
+        }
+    }
+}
+
+conditions! {
+    /// The engine is at work.
+    Running for Operation {
+        True EngineStarted seed "0.1.0" {
+            meaning: "The operator has created the engine's object and has seen it start.",
+            look: [DESCRIBE, ENGINE_REF, CHILDREN, VELERO_OBJECTS],
+            fix: "Wait. To stop it, delete the operation: a Job or Workflow is stopped, a Velero backup is \
+                  removed when it has ended; a restore that has started cannot be stopped.",
+        }
+        False EngineNotStarted seed "0.1.0" {
+            meaning: "The engine has not started, mostly because Blocked is True.",
+            look: [DESCRIBE, ENGINE_REF],
+            fix: "Look at Blocked. If nothing blocks and the engine's object exists, look at that: Velero \
+                  takes one backup after the other, a Job may find no node.",
+        }
+        False EngineFinished ours "0.1.0" {
+            meaning: "The engine has ended its work; Succeeded, Failed or Cancelled says how.",
+            look: [DESCRIBE, "kubectl get operation -n {namespace} {name} -o jsonpath='{.status.outputs}'"],
+            fix: "Nothing to do.",
+        }
+    }
+}
+
+conditions! {
+    /// The operation has ended well; it never changes again.
+    Succeeded for Operation {
+        True EngineCompleted seed "0.1.0" {
+            meaning: "The engine reported success. Warnings, such as items that a backup had to leave out, \
+                      are in status.outputs.",
+            look: ["kubectl get operation -n {namespace} {name} -o jsonpath='{.status.outputs}'", DESCRIBE],
+            fix: "Nothing to do; read the warnings in the outputs if there are any.",
+        }
+        False NotYetSucceeded seed "0.1.0" {
+            meaning: "It has not succeeded: it waits, runs, has failed or was cancelled.",
+            look: [DESCRIBE],
+            fix: "Look at Running, Blocked, Failed and Cancelled.",
+        }
+    }
+}
+
+conditions! {
+    /// The operation has ended badly; it never changes again and is never retried.
+    Failed for Operation {
+        True EngineFailed seed "0.1.0" {
+            meaning: "The engine reported a failure that has no reason of its own here. The message has the \
+                      engine's words.",
+            look: [DESCRIBE, ENGINE_REF, CHILD_LOGS, VELERO_LOGS],
+            fix: "Correct what the message names and create a new operation; this one is not tried again.",
+        }
+        True VeleroBackupFailed seed "0.1.0" {
+            meaning: "Velero failed the Backup that belongs to this operation. The message has Velero's own \
+                      reason (status.failureReason).",
+            look: [
+                "kubectl describe backup -n velero {name}",
+                "kubectl get backupstoragelocation -n velero",
+                VELERO_LOGS,
+            ],
+            fix: "Mostly the storage location (credentials, bucket, reachability) or a snapshot class. \
+                  Correct it and create a new operation.",
+        }
+        True JobFailedBackoffExceeded seed "0.1.0" {
+            meaning: "The Job's pod failed more often than its backoffLimit allows. Exit code and the \
+                      reference to the logs are in status.outputs.",
+            look: [CHILDREN, CHILD_LOGS, "kubectl get operation -n {namespace} {name} -o jsonpath='{.status.outputs}'"],
+            fix: "Correct the command: a wrong image tag, a Secret mounted wrongly, a host that cannot be \
+                  reached. Then create a new operation.",
+        }
+        True WorkflowFailed seed "0.1.0" {
+            meaning: "A step of the Argo Workflow failed. The message names the first one.",
+            look: [
+                WORKFLOWS,
+                CHILD_LOGS,
+                "kubectl get operation -n {namespace} {name} -o jsonpath='{.status.outputs.runId}'",
+            ],
+            fix: "Correct the step (its template, script or parameters) and create a new operation. In \
+                  Argo's own pages the run has the id in status.outputs.runId.",
+        }
+        True Timeout seed "0.1.0" {
+            meaning: "The engine was still at work when the time allowed for it ran out.",
+            look: [DESCRIBE, CHILDREN, CHILD_LOGS, VELERO_OBJECTS],
+            fix: "Find out what took so long. If it was only slow, create a new operation with a longer \
+                  timeout.",
+        }
+        True PreconditionFailed seed "0.1.0" {
+            meaning: "Something that had to hold before the start (target Ready, no conflicting operation) \
+                      did not come true within spec.policy.waitTimeout. Nothing was done.",
+            look: [DESCRIBE, TARGET, ALL],
+            fix: "Make the precondition true and create a new operation, with a longer waitTimeout or none.",
+        }
+        False NotFailed ours "0.1.0" {
+            meaning: "It has not failed.",
+            look: [DESCRIBE],
+            fix: "Nothing to do.",
+        }
+    }
+}
+
+conditions! {
+    /// The operation was ended before its time; it never changes again.
+    Cancelled for Operation {
+        True UserCancelled seed "0.1.0" was ["CancelledByUser"] {
+            meaning: "An administrator or the control plane cancelled it, or it was deleted before it had \
+                      ended.",
+            look: [DESCRIBE, "kubectl get events -n {namespace} --field-selector involvedObject.name={name}"],
+            fix: "Nothing to do. If it is still wanted, create a new operation.",
+        }
+        True SupersededByOperation seed "0.1.0" {
+            meaning: "A newer operation asks for the same and took this one's place before it had started, \
+                      such as a fresh backup while this one waited. The message names it.",
+            look: [ALL, DESCRIBE],
+            fix: "Follow the newer operation.",
+        }
+        False NotCancelled ours "0.1.0" {
+            meaning: "Nobody has cancelled it.",
+            look: [DESCRIBE],
+            fix: "Nothing to do.",
+        }
+    }
+}
+
+conditions! {
+    /// The engine may not start until something is put right; the operation waits or can be cancelled.
+    Blocked for Operation {
+        True ConflictingOperation seed "0.1.0" {
+            meaning: "Another operation on the same target runs, or is next in line, and must not run \
+                      together with this one. The message names it.",
+            look: [ALL, "kubectl get operations -A -o json | jq '.items[] | select(.status.phase==\"Running\") | .metadata.name'"],
+            fix: "Wait for the other one to end. If it hangs and it is safe, delete it: kubectl delete \
+                  operation -n {namespace} <its name>.",
+        }
+        True AwaitingApproval seed "0.1.0" {
+            meaning: "spec.approvals.required is true, or policy demands it, and the approval claim is \
+                      missing, expired or made for another operation.",
+            look: ["kubectl get operation -n {namespace} {name} -o jsonpath='{.spec.approvals}'", DESCRIBE],
+            fix: "Approve the operation in the control plane, which writes a valid claim. A claim cannot be \
+                  copied from another operation.",
+        }
+        True TargetNotReady seed "0.1.0" {
+            meaning: "The target instance is not Ready and spec.policy.requireReady asks for it.",
+            look: [TARGET],
+            fix: "Make the target Ready: its own conditions say what is wrong. If the operation is meant \
+                  for a broken target, create it with spec.policy.requireReady: false.",
+        }
+        True DependencyMissing seed "0.1.0" {
+            meaning: "The engine's controller (Velero, Argo Workflows) is not installed on this cluster.",
+            look: [
+                "kubectl get clusters.ops.vworkspace.io",
+                "kubectl get crd | grep -E '(velero.io|argoproj.io)'",
+                "kubectl get deploy -A | grep -E '(velero|workflow-controller)'",
+            ],
+            fix: "Install the controller that the message names; the operation then starts by itself. Or \
+                  cancel it and use another engine.",
+        }
+        True CapabilityMissing seed "0.1.0" {
+            meaning: "The target does not say that it can do this with this engine: the annotation \
+                      ops.vworkspace.io/<verb> is missing or lists other engines.",
+            look: [TARGET_ANNOTATIONS, SPEC],
+            fix: "If the application supports it, annotate the target, e.g. ops.vworkspace.io/backup: \
+                  velero. Otherwise create the operation with an engine that it lists.",
+        }
+        False NotBlocked ours "0.1.0" {
+            meaning: "Nothing has stood in the way so far.",
+            look: [DESCRIBE],
+            fix: "Nothing to do.",
+        }
+        False Unblocked ours "0.1.0" {
+            meaning: "Something stood in the way and no longer does.",
+            look: [DESCRIBE],
+            fix: "Nothing to do.",
+        }
+    }
+}
