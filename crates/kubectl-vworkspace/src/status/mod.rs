@@ -65,10 +65,13 @@ pub fn run(
     } else {
         Exit::Refused
     };
-    Report {
-        output: args.output,
-        colour,
+    // Programs want a document even if nothing could be read; people have the problems.
+    if refused == Exit::AllCurrent || !rows.rows.is_empty() || args.output.is_for_programs() {
+        Report {
+            output: args.output,
+            colour,
+        }
+        .write(&rows.rows, out)?;
     }
-    .write(&rows.rows, out)?;
     Ok(report::exit(&rows.rows).max(refused))
 }
