@@ -1,7 +1,12 @@
 //! The blind spots of the reference, one row each: what it says, and what the strict profile says. The documentation
 //! lists the same rows.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::needless_pass_by_value,
+    reason = "a test may panic, and reads better without borrows"
+)]
 
 use kstatus::{Options, Profile, compute};
 use serde_json::{Value, json};

@@ -117,7 +117,7 @@ pub enum Output {
 }
 
 impl Output {
-    /// Programs want a document even if it is empty.
+    /// Whether a program reads it.
     pub fn is_for_programs(self) -> bool {
         matches!(self, Output::Json | Output::Yaml)
     }

@@ -58,6 +58,9 @@ pub fn run(
         writeln!(err, "error: {problem}")?;
     }
     let refused = if rows.problems.is_empty() { Exit::AllCurrent } else { Exit::Refused };
-    Report { output: args.output, colour }.write(&rows.rows, out)?;
+    // Programs want a document even if nothing could be read; people have the problems.
+    if refused == Exit::AllCurrent || !rows.rows.is_empty() || args.output.is_for_programs() {
+        Report { output: args.output, colour }.write(&rows.rows, out)?;
+    }
     Ok(report::exit(&rows.rows).max(refused))
 }

@@ -19,6 +19,8 @@ pub(super) struct Draft {
     options: Options,
     root: Root,
     items: Vec<Item>,
+    /// How many items were read; a List among them counts as one.
+    read: usize,
 }
 
 #[derive(Debug)]
@@ -33,7 +35,7 @@ enum Root {
 enum Item {
     Judged(Row),
     /// Its kind is that of the List, which is not known yet.
-    Nameless(Value),
+    Nameless(usize, Value),
     Wrong(Problem),
 }
 
@@ -46,7 +48,7 @@ pub(super) struct Found {
 
 impl Draft {
     pub(super) fn new(options: Options) -> Draft {
-        Draft { options, root: Root::Nothing, items: Vec::new() }
+        Draft { options, root: Root::Nothing, items: Vec::new(), read: 0 }
     }
 
     /// The seed that fills this draft.
@@ -56,63 +58,60 @@ impl Draft {
 
     /// Judges what is left. A document that broke off has what came before, unless that is half an object.
     pub(super) fn finish(self, broken: Option<Problem>) -> Found {
-        let Draft { options, root, items } = self;
+        let Draft { options, root, items, .. } = self;
         let mut found = Found::default();
         match root {
-            Root::Nothing | Root::Array => found.take_all(items, &options, None),
+            Root::Nothing | Root::Array => found.take_items(items, &options, None),
             Root::Other(value) => {
                 let text = format!("expected an object with apiVersion and kind, found {}", name_of(&value));
                 found.problems.push(Problem::new(text));
             }
-            Root::Object(root) if broken.is_some() => {
+            Root::Object(root) => {
                 let names = ListNames::of(&root);
-                found.take_all(items, &options, names);
+                if names.is_some() || broken.is_some() {
+                    found.take_items(items, &options, names.as_ref());
+                } else {
+                    found.take_object(&Value::Object(root), &options, None);
+                }
             }
-            Root::Object(root) => match ListNames::of(&root) {
-                Some(names) => found.take_all(items, &options, Some(names)),
-                None => found.take_object(&Value::Object(root), &options, None),
-            },
         }
         found.problems.extend(broken);
         found
     }
 
     fn add_item(&mut self, value: Value) {
-        let index = self.items.len();
         let names = match &self.root {
             Root::Object(root) => ListNames::of(root),
             _ => None,
         };
-        let in_array = matches!(self.root, Root::Array);
-        match flatten(value, names.as_ref()) {
-            Flat::List(values) => values.into_iter().for_each(|value| self.add_item(value)),
-            Flat::Object(value) if is_nameless(&value) && !in_array => self.items.push(Item::Nameless(value)),
-            Flat::Object(value) => {
-                if let Some(problem) = nameless(&value) {
-                    self.items.push(Item::Wrong(problem.of_item(index)));
-                }
-                self.items.push(Item::Judged(judge(&value, &self.options)));
-            }
+        self.keep(value, names.as_ref());
+        self.read += 1;
+    }
+
+    fn keep(&mut self, value: Value, names: Option<&ListNames>) {
+        match flatten(value, names) {
+            Flat::List(values, names) => values.into_iter().for_each(|value| self.keep(value, Some(&names))),
+            Flat::Object(value) if is_nameless(&value) => self.items.push(Item::Nameless(self.read, value)),
+            Flat::Object(value) => self.items.push(Item::Judged(Row::of(&value, &self.options))),
             Flat::Other(value) => {
                 let text = format!("expected an object, found {}", name_of(&value));
-                self.items.push(Item::Wrong(Problem::new(text).of_item(index)));
+                self.items.push(Item::Wrong(Problem::new(text).of_item(self.read)));
             }
         }
     }
 }
 
 impl Found {
-    fn take_all(&mut self, items: Vec<Item>, options: &Options, names: Option<ListNames>) {
-        for (index, item) in items.into_iter().enumerate() {
+    fn take_items(&mut self, items: Vec<Item>, options: &Options, names: Option<&ListNames>) {
+        for item in items {
             match item {
                 Item::Judged(row) => self.rows.push(row),
                 Item::Wrong(problem) => self.problems.push(problem),
-                Item::Nameless(value) => match flatten(value, names.as_ref()) {
-                    Flat::Object(value) | Flat::Other(value) => {
-                        self.take_object(&value, options, Some(index))
+                Item::Nameless(index, value) => {
+                    if let Flat::Object(value) = flatten(value, names) {
+                        self.take_object(&value, options, Some(index));
                     }
-                    Flat::List(_) => {}
-                },
+                }
             }
         }
     }
@@ -169,7 +168,7 @@ impl ListNames {
 
 enum Flat {
     Object(Value),
-    List(Vec<Value>),
+    List(Vec<Value>, ListNames),
     Other(Value),
 }
 
@@ -179,19 +178,16 @@ fn flatten(value: Value, names: Option<&ListNames>) -> Flat {
         return Flat::Other(value);
     };
     if let Some(inner) = ListNames::of(&fields)
-        && let Some(Value::Array(items)) = fields.remove("items")
+        && let Some(Value::Array(items)) = fields.get_mut("items")
     {
-        let named = items.into_iter().map(|item| match flatten(item, Some(&inner)) {
-            Flat::Object(value) | Flat::Other(value) => value,
-            Flat::List(values) => Value::Array(values),
-        });
-        return Flat::List(named.collect());
+        return Flat::List(std::mem::take(items), inner);
     }
-    if let Some(names) = names.filter(|names| !names.item_kind.is_empty()) {
-        if !fields.contains_key("kind") && !fields.contains_key("apiVersion") {
-            fields.insert("kind".to_owned(), Value::from(names.item_kind.as_str()));
-            fields.insert("apiVersion".to_owned(), Value::from(names.api_version.as_str()));
-        }
+    if let Some(names) = names.filter(|names| !names.item_kind.is_empty())
+        && !fields.contains_key("kind")
+        && !fields.contains_key("apiVersion")
+    {
+        fields.insert("kind".to_owned(), Value::from(names.item_kind.as_str()));
+        fields.insert("apiVersion".to_owned(), Value::from(names.api_version.as_str()));
     }
     Flat::Object(Value::Object(fields))
 }

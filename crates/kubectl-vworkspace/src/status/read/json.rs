@@ -7,37 +7,40 @@ use super::chunk::Chunk;
 use super::object::Numbers;
 use super::problem::{Place, Problem};
 
+/// A file with more broken values than this is no file of objects, and looking for more takes ever longer.
+const MOST_BROKEN: usize = 1000;
+
 /// Reads all values of a chunk. After a broken one the next line that starts with `{` or `[` is tried.
 pub(super) fn read(chunk: &Chunk<'_>, documents: &mut Documents<'_>) {
     let mut cursor = Cursor { text: chunk.text, at: 0, line: chunk.lines_before + 1, column: 1 };
     let mut recovering = false;
+    let mut broken = 0;
     while cursor.skip_blanks() {
-        let place = cursor.place();
-        let rest = cursor.rest();
-        if !rest.starts_with(b"{") && !rest.starts_with(b"[") {
-            if !recovering {
-                documents.refuse(Problem::new(expected_object(rest)).at(place));
-            }
-            recovering = true;
-            cursor.skip_to_next_start();
+        let (place, rest) = (cursor.place(), cursor.rest());
+        if broken > MOST_BROKEN {
+            let text =
+                format!("gave up after {MOST_BROKEN} broken JSON documents; what follows was not read");
+            return documents.refuse(Problem::new(text).at(place));
+        }
+        let is_start = rest.starts_with(b"{") || rest.starts_with(b"[");
+        if is_start && documents.add(|draft| parse(rest, place, draft)).is_ok() {
+            recovering = false;
+            cursor.advance(end_of_value(rest));
             continue;
         }
-        let end = end_of_value(rest).unwrap_or(rest.len());
-        let value = rest.get(..end).unwrap_or_default();
-        if documents.add(|draft| parse(value, place, draft)).is_ok() {
-            recovering = false;
-            cursor.advance(end);
-        } else {
-            recovering = true;
-            cursor.skip_to_next_start();
+        if !is_start && !recovering {
+            documents.refuse(Problem::new(expected_object(rest)).at(place));
         }
+        recovering = true;
+        broken += 1;
+        cursor.skip_to_next_start();
     }
 }
 
-fn parse(value: &[u8], place: Place, draft: &mut super::Draft) -> Result<(), Problem> {
-    let mut deserializer = serde_json::Deserializer::from_slice(value);
-    let read = draft.seed(Numbers::AsWritten).deserialize(&mut deserializer);
-    read.and_then(|()| deserializer.end()).map_err(|error| {
+/// Reads the value that `text` starts with.
+fn parse(text: &[u8], place: Place, draft: &mut super::Draft) -> Result<(), Problem> {
+    let mut deserializer = serde_json::Deserializer::from_slice(text);
+    draft.seed(Numbers::AsWritten).deserialize(&mut deserializer).map_err(|error| {
         let text = error.to_string();
         let text = text.split(" at line ").next().unwrap_or_default();
         let column = if error.line() <= 1 { place.column - 1 + error.column() } else { error.column() };
@@ -52,32 +55,34 @@ fn expected_object(found: &[u8]) -> String {
     format!("failed to read JSON: expected an object that starts with {{, found {short:?}")
 }
 
-/// Length of the value that `text` starts with, by its brackets; `None` if they do not close.
-fn end_of_value(text: &[u8]) -> Option<usize> {
+/// Length of the value that `text` starts with, which is known to be valid.
+fn end_of_value(text: &[u8]) -> usize {
     let mut depth = 0_usize;
     let mut bytes = text.iter().enumerate();
     while let Some((index, byte)) = bytes.next() {
         match byte {
             b'{' | b'[' => depth += 1,
-            b'}' | b']' => {
-                depth = depth.saturating_sub(1);
-                if depth == 0 {
-                    return Some(index + 1);
-                }
+            b'}' | b']' => depth = depth.saturating_sub(1),
+            b'"' => skip_string(&mut bytes),
+            _ => {}
+        }
+        if depth == 0 {
+            return index + 1;
+        }
+    }
+    text.len()
+}
+
+fn skip_string<'a>(bytes: &mut impl Iterator<Item = (usize, &'a u8)>) {
+    while let Some((_, byte)) = bytes.next() {
+        match byte {
+            b'"' => return,
+            b'\\' => {
+                bytes.next();
             }
-            b'"' => loop {
-                match bytes.next()?.1 {
-                    b'"' => break,
-                    b'\\' => {
-                        bytes.next()?;
-                    }
-                    _ => {}
-                }
-            },
             _ => {}
         }
     }
-    None
 }
 
 /// A position in a chunk, with its line and column for messages.

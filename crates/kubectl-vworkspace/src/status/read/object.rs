@@ -25,17 +25,19 @@ pub(super) enum Part {
 
 impl Part {
     fn child(self, key: &str) -> Option<Part> {
-        match (self, key) {
-            (Part::Whole, _) | (Part::Object, "apiVersion" | "kind" | "status" | "items") => {
-                Some(Part::Whole)
-            }
-            (Part::Object, "metadata") => Some(Part::Metadata),
-            (Part::Object, "spec") => Some(Part::Spec),
-            (Part::Metadata, "name" | "namespace" | "generation") => Some(Part::Whole),
-            (Part::Metadata, "creationTimestamp" | "deletionTimestamp") => Some(Part::Whole),
-            (Part::Object | Part::Metadata, _)
-            | (Part::Spec, "template" | "selector" | "containers" | "volumes") => None,
-            (Part::Spec, _) => Some(Part::Whole),
+        const METADATA: [&str; 5] =
+            ["name", "namespace", "generation", "creationTimestamp", "deletionTimestamp"];
+        const BULKY: [&str; 4] = ["template", "selector", "containers", "volumes"];
+        match self {
+            Part::Whole => Some(Part::Whole),
+            Part::Object => match key {
+                "metadata" => Some(Part::Metadata),
+                "spec" => Some(Part::Spec),
+                "apiVersion" | "kind" | "status" | "items" => Some(Part::Whole),
+                _ => None,
+            },
+            Part::Metadata => METADATA.contains(&key).then_some(Part::Whole),
+            Part::Spec => (!BULKY.contains(&key)).then_some(Part::Whole),
         }
     }
 }
@@ -69,10 +71,9 @@ impl ValueSeed {
     }
 
     fn float(self, number: f64) -> Value {
-        // Up to here Go writes floats without an exponent, and an i64 holds them.
-        const LIMIT: f64 = 9_223_372_036_854_775_808.0;
-        if self.numbers == Numbers::IntegralFloatsAreIntegers && number.fract() == 0.0 && number.abs() < LIMIT
-        {
+        // Go writes floats of this size without an exponent, and an i64 holds them.
+        let fits = number.fract() == 0.0 && number.abs() < 2_f64.powi(63);
+        if self.numbers == Numbers::IntegralFloatsAreIntegers && fits {
             #[expect(clippy::cast_possible_truncation, reason = "integral and in range")]
             return Value::from(number as i64);
         }

@@ -65,6 +65,9 @@ fn problem(error: &serde_saphyr::Error, chunk: &Chunk<'_>) -> Problem {
 fn words_of(error: &serde_saphyr::Error) -> String {
     let text = error.without_snippet().to_string();
     let line = text.lines().next().unwrap_or_default();
+    if line.contains("Depth {") {
+        return format!("expected at most {DEPTH} levels of nesting, found more");
+    }
     let line = line.split(" at line ").next().unwrap_or_default();
     line.split(", set DuplicateKeyPolicy").next().unwrap_or_default().to_owned()
 }
