@@ -64,12 +64,12 @@ pub(crate) async fn api_latency(cluster: &Cluster, samples: usize) -> Result<Str
 }
 
 /// Up, one scenario, down, again and again: what a lab that leaves something behind would not survive.
-pub(crate) async fn cycles(paths: &Paths, lab: &str, count: usize) -> Result<()> {
+pub(crate) async fn cycles(paths: &Paths, count: usize) -> Result<()> {
     let chosen: Vec<&'static Scenario> = scenario::ALL.iter().take(1).collect();
     let addons = Addon::selected(&[], paths)?;
     for number in 1..=count {
         let started = Instant::now();
-        let cluster = up::up(paths, &Wanted { lab, addons: &addons, port: None, kubeconfig: None }).await?;
+        let cluster = up::up(paths, &Wanted { addons: &addons, port: None, kubeconfig: None }).await?;
         let up = started.elapsed();
         let outcomes = scenario::run_all(&cluster, &chosen).await;
         ensure!(

@@ -132,23 +132,22 @@ pub(crate) enum BenchCommand {
 /// Short, because it is part of file names and cgroup names.
 fn lab_name(name: &str) -> Result<String, String> {
     let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-    if (1..=20).contains(&name.len()) && name.chars().all(allowed) {
+    if (1..=30).contains(&name.len()) && name.chars().all(allowed) {
         Ok(name.to_owned())
     } else {
-        Err("a lab's name has 1 to 20 lower-case letters, digits or dashes".to_owned())
+        Err("a lab's name has 1 to 30 lower-case letters, digits or dashes".to_owned())
     }
 }
 
 /// Which lab or cluster a command is about.
 struct Subject<'a> {
-    lab: &'a str,
     paths: &'a Paths,
     kubeconfig: Option<&'a Path>,
 }
 
 impl Subject<'_> {
     async fn running(&self) -> Result<Cluster> {
-        up::running(self.paths, self.kubeconfig, self.lab).await
+        up::running(self.paths, self.kubeconfig).await
     }
 
     fn kubeconfig(&self) -> PathBuf {
@@ -158,7 +157,7 @@ impl Subject<'_> {
     /// The lab must run, unless another cluster is meant.
     fn require(&self) -> Result<()> {
         match (self.kubeconfig, Node::find(self.paths)) {
-            (None, None) => Err(machine::not_running(self.lab)),
+            (None, None) => Err(machine::not_running(self.paths)),
             _ => Ok(()),
         }
     }
@@ -167,7 +166,7 @@ impl Subject<'_> {
 /// Does what the user asks.
 pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
     let paths = Paths::of(&cli.name)?;
-    let subject = Subject { lab: &cli.name, paths: &paths, kubeconfig: cli.kubeconfig.as_deref() };
+    let subject = Subject { paths: &paths, kubeconfig: cli.kubeconfig.as_deref() };
     match cli.command {
         // Process 1 of the node: nothing of the asynchronous machinery below.
         LabCommand::Supervise { state } => {
@@ -187,16 +186,16 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
 }
 
 async fn work(command: LabCommand, subject: &Subject<'_>) -> Result<ExitCode> {
-    let Subject { lab, paths, kubeconfig } = *subject;
+    let Subject { paths, kubeconfig } = *subject;
     match command {
         LabCommand::Up { with, port } => {
             let started = Instant::now();
             let addons = Addon::selected(&with, paths)?;
-            up::up(paths, &Wanted { lab, addons: &addons, port, kubeconfig }).await?;
+            up::up(paths, &Wanted { addons: &addons, port, kubeconfig }).await?;
             eprintln!("lab: up after {}; next: eval \"$(cargo lab env)\"", seconds(started.elapsed()));
         }
         LabCommand::Status => {
-            let report = status::of(&subject.running().await?, lab).await?;
+            let report = status::of(&subject.running().await?).await?;
             print(&report.text)?;
             return Ok(if report.is_well { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
@@ -204,17 +203,16 @@ async fn work(command: LabCommand, subject: &Subject<'_>) -> Result<ExitCode> {
             let cluster = subject.running().await?;
             println!("{}", load_image(&cluster, &path, image, entrypoint, &user).await?);
         }
-        LabCommand::Demo => demo::run(paths, lab, kubeconfig).await?,
+        LabCommand::Demo => demo::run(paths, kubeconfig).await?,
         LabCommand::Test { quick, filter } => {
             let tier = if quick { Tier::Quick } else { Tier::All };
-            let tally =
-                verify::run(paths, &Chosen { lab, kubeconfig, tier, filter: filter.as_deref() }).await?;
+            let tally = verify::run(paths, &Chosen { kubeconfig, tier, filter: filter.as_deref() }).await?;
             return Ok(if tally.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
         LabCommand::Bench(BenchCommand::Api { samples }) => {
             println!("{}", bench::api_latency(&subject.running().await?, samples).await?);
         }
-        LabCommand::Bench(BenchCommand::Cycles { count }) => bench::cycles(paths, lab, count).await?,
+        LabCommand::Bench(BenchCommand::Cycles { count }) => bench::cycles(paths, count).await?,
         other => bail!("{other:?} is done elsewhere"),
     }
     Ok(ExitCode::SUCCESS)
@@ -227,7 +225,7 @@ fn down(subject: &Subject<'_>) -> Result<ExitCode> {
     }
     let progress = Progress::new(1);
     let _lock = up::lock(subject.paths)?;
-    let step = progress.begin(format!("lab {} stopped and removed", subject.lab));
+    let step = progress.begin(format!("lab {} stopped and removed", subject.paths.lab()));
     node::stop(subject.paths)?;
     step.done();
     Ok(ExitCode::SUCCESS)
@@ -344,7 +342,7 @@ mod tests {
     #[test]
     fn a_lab_has_a_short_plain_name() {
         assert!(lab_name("test-2").is_ok());
-        for bad in ["", "Upper", "a/b", "..", "a_b", "a-name-that-is-too-long"] {
+        for bad in ["", "Upper", "a/b", "..", "a_b", "a-name-that-is-much-too-long-for-a-lab"] {
             assert!(lab_name(bad).is_err(), "{bad}");
         }
     }

@@ -13,13 +13,13 @@ use crate::registry;
 use crate::up::{self, Wanted};
 
 /// Starts what is needed and shows it.
-pub(crate) async fn run(paths: &Paths, lab: &str, kubeconfig: Option<&Path>) -> Result<()> {
+pub(crate) async fn run(paths: &Paths, kubeconfig: Option<&Path>) -> Result<()> {
     let addons = Addon::selected(&[], paths)?;
     let demo = Addon::load("demo", paths)?;
-    let cluster = up::up(paths, &Wanted { lab, addons: &addons, port: None, kubeconfig }).await?;
+    let cluster = up::up(paths, &Wanted { addons: &addons, port: None, kubeconfig }).await?;
     up::build(paths, demo.components.iter())?;
     registry::push_chart(&cluster, &demo.asset("podinfo/chart")?).await?;
-    let cluster = up::up(paths, &Wanted { lab, addons: &[demo], port: None, kubeconfig }).await?;
+    let cluster = up::up(paths, &Wanted { addons: &[demo], port: None, kubeconfig }).await?;
     show(&cluster).await
 }
 

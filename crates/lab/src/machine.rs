@@ -71,7 +71,8 @@ pub(crate) fn can_build(paths: &Paths) -> Result<()> {
     Ok(())
 }
 
-pub(crate) fn not_running(lab: &str) -> anyhow::Error {
+pub(crate) fn not_running(paths: &Paths) -> anyhow::Error {
+    let lab = paths.lab();
     let name = if lab == "default" { String::new() } else { format!("--name {lab} ") };
     Unmet::new(format!("lab '{lab}' is not running; start it with: cargo lab {name}up")).into()
 }

@@ -27,6 +27,11 @@ impl Paths {
         })
     }
 
+    /// The lab's name.
+    pub(crate) fn lab(&self) -> String {
+        self.state.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
+
     pub(crate) fn kubeconfig(&self) -> PathBuf {
         self.state.join("kubeconfig")
     }

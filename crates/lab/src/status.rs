@@ -25,13 +25,16 @@ pub(crate) struct Report {
 }
 
 /// Looks at the node's processes, then asks the API server for the add-ons' pods.
-pub(crate) async fn of(cluster: &Cluster, lab: &str) -> Result<Report> {
+pub(crate) async fn of(cluster: &Cluster) -> Result<Report> {
     let mut report = Report { text: String::new(), is_well: true };
     let running = cluster.node.as_ref().map(Node::processes).unwrap_or_default();
     if cluster.node.is_some() {
         let api = node::published(&cluster.paths, node::API_PORT)?;
-        report.text +=
-            &format!("lab {lab}: https://{api}, {} of memory in all\n\n", mebibytes(sum(&running)));
+        report.text += &format!(
+            "lab {}: https://{api}, {} of memory in all\n\n",
+            cluster.paths.lab(),
+            mebibytes(sum(&running))
+        );
         processes(&cluster.paths, &running, &mut report)?;
     }
     addons(cluster, &running, &mut report).await?;

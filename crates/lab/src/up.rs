@@ -33,7 +33,6 @@ const POLL: Duration = Duration::from_millis(100);
 
 /// What the user asked for.
 pub(crate) struct Wanted<'a> {
-    pub(crate) lab: &'a str,
     pub(crate) addons: &'a [Addon],
     pub(crate) port: Option<u16>,
     /// A cluster that exists already, instead of our own.
@@ -93,12 +92,12 @@ fn components(addons: &[Addon]) -> impl Iterator<Item = &Component> {
 }
 
 /// The running lab, for commands that do not start one.
-pub(crate) async fn running(paths: &Paths, kubeconfig: Option<&Path>, lab: &str) -> Result<Cluster> {
+pub(crate) async fn running(paths: &Paths, kubeconfig: Option<&Path>) -> Result<Cluster> {
     let tools = Component::load("base", paths)?.bin();
     match (kubeconfig, Node::find(paths)) {
         (Some(kubeconfig), _) => Cluster::connect(paths, kubeconfig, None, &tools).await,
         (None, Some(node)) => Cluster::connect(paths, &paths.kubeconfig(), Some(node), &tools).await,
-        (None, None) => Err(machine::not_running(lab)),
+        (None, None) => Err(machine::not_running(paths)),
     }
 }
 
@@ -152,7 +151,7 @@ pub(crate) fn build<'a>(paths: &Paths, components: impl Iterator<Item = &'a Comp
 fn start(paths: &Paths, base: &Component, wanted: &Wanted<'_>, progress: &Progress) -> Result<Node> {
     let step = progress.begin("starting the node");
     let bin = base.bin();
-    let start = Start { lab: wanted.lab, bin: &bin, pause_image: PAUSE, port: wanted.port };
+    let start = Start { bin: &bin, pause_image: PAUSE, port: wanted.port };
     let node = Node::start(paths, &start)?;
     fs::create_dir_all(paths.bin())?;
     for program in ["kubectl", "helm"] {

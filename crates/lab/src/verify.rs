@@ -19,7 +19,6 @@ const DENY_VERSION: &str = "0.20.2";
 
 /// What the user asked for.
 pub(crate) struct Chosen<'a> {
-    pub(crate) lab: &'a str,
     pub(crate) kubeconfig: Option<&'a Path>,
     /// Leave the lab tier out.
     pub(crate) tier: Tier,
@@ -209,7 +208,7 @@ async fn run_scenarios(
     with.dedup();
     let was_running = chosen.kubeconfig.is_some() || Node::find(paths).is_some();
     let addons = Addon::selected(&with, paths)?;
-    let wanted = Wanted { lab: chosen.lab, addons: &addons, port: None, kubeconfig: chosen.kubeconfig };
+    let wanted = Wanted { addons: &addons, port: None, kubeconfig: chosen.kubeconfig };
     let started = Instant::now();
     let cluster = up::up(paths, &wanted).await;
     tell(

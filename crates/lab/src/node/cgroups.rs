@@ -8,12 +8,17 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
+use crate::content;
+use crate::paths::Paths;
+
 const MOUNT: &str = "/sys/fs/cgroup";
 const POLL: Duration = Duration::from_millis(20);
 
-/// The root cgroup of a lab's pods, relative to each hierarchy.
-pub(crate) fn name(lab: &str) -> String {
-    format!("vworkspace-lab-{lab}")
+/// The root cgroup of a lab's pods, relative to each hierarchy. It is named after the lab and where its state is: cgroups are
+/// the machine's, and labs of two users may have the same name.
+pub(crate) fn name(paths: &Paths) -> String {
+    let place = content::name_of([paths.state.as_os_str().as_encoded_bytes()]);
+    format!("vworkspace-lab-{}-{}", paths.lab(), place.get(..6).unwrap_or(&place))
 }
 
 /// Makes the root cgroup everywhere: the kubelet wants to find it.

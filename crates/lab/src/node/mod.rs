@@ -46,7 +46,6 @@ pub(crate) struct Node {
 
 /// What a node needs to start.
 pub(crate) struct Start<'a> {
-    pub(crate) lab: &'a str,
     /// Folder of the built Kubernetes binaries.
     pub(crate) bin: &'a Path,
     pub(crate) pause_image: &'a str,
@@ -70,7 +69,7 @@ impl Node {
         let port = free_ports(start.port)?;
         fs::create_dir_all(paths.log())?;
         fs::create_dir_all(paths.var_lib())?;
-        let cgroup = cgroups::name(start.lab);
+        let cgroup = cgroups::name(paths);
         cgroups::create(&cgroup)?;
         pki::write(&paths.pki(), &paths.kubeconfig(), &format!("127.0.0.1:{port}"))?;
         processes::write_configuration(paths, &cgroup, start.pause_image)?;
@@ -119,8 +118,7 @@ pub(crate) fn stop(paths: &Paths) -> Result<()> {
         }
         thread::sleep(POLL);
     }
-    let lab = paths.state.file_name().and_then(|name| name.to_str()).context("the lab has no name")?;
-    cgroups::remove(&cgroups::name(lab), deadline)?;
+    cgroups::remove(&cgroups::name(paths), deadline)?;
     match fs::remove_dir_all(&paths.state) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
             Err(error).with_context(|| format!("failed to remove {}", paths.state.display()))

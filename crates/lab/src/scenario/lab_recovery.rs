@@ -25,17 +25,18 @@ pub(super) const SCENARIO: Scenario = Scenario {
     run: |ground| Box::pin(run(ground)),
 };
 
-const LAB: &str = "killed";
 const UP_DEADLINE: Duration = Duration::from_secs(150);
 /// `up` is killed when it says that this many of its steps are done.
 const MOMENTS: [usize; 3] = [1, 2, 4];
 
 async fn run(ground: &Ground) -> Result<()> {
-    let paths = Paths::of(LAB)?;
+    let second = format!("{}-killed", ground.cluster.paths.lab());
+    let paths = Paths::of(&second)?;
+    let lab = async |arguments: &[&str]| lab(&second, arguments).await;
     lab(&["down"]).await?;
     let before = Traces::of_this_machine(&paths)?;
     for steps in MOMENTS {
-        kill_up_after(steps).await.with_context(|| format!("killing up after {steps} steps"))?;
+        kill_up_after(&second, steps).await.with_context(|| format!("killing up after {steps} steps"))?;
         lab(&["up"]).await.with_context(|| format!("up after it was killed at step {steps}"))?;
         lab(&["status"]).await.context("not everything is well after the kill")?;
         // The next one starts from a node that was killed itself, with all that it ran.
@@ -52,8 +53,8 @@ async fn run(ground: &Ground) -> Result<()> {
 }
 
 /// Starts the lab and kills the command, and nothing else, as soon as it tells of its n-th step.
-async fn kill_up_after(steps: usize) -> Result<()> {
-    let mut up = command(&["up"]).stderr(Stdio::piped()).spawn()?;
+async fn kill_up_after(lab: &str, steps: usize) -> Result<()> {
+    let mut up = command(lab, &["up"]).stderr(Stdio::piped()).spawn()?;
     let mut said = BufReader::new(up.stderr.take().context("up says nothing")?).lines();
     let mut seen = 0;
     while let Some(line) = timeout(UP_DEADLINE, said.next_line()).await.context("up hangs")?? {
@@ -67,18 +68,18 @@ async fn kill_up_after(steps: usize) -> Result<()> {
     bail!("up ended before step {steps}")
 }
 
-async fn lab(arguments: &[&str]) -> Result<()> {
+async fn lab(name: &str, arguments: &[&str]) -> Result<()> {
     let ended =
-        timeout(UP_DEADLINE, command(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).output());
+        timeout(UP_DEADLINE, command(name, arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).output());
     let output = ended.await.with_context(|| format!("lab {arguments:?} hangs"))??;
     let said = [output.stdout, output.stderr].concat();
     ensure!(output.status.success(), "lab {arguments:?} failed: {}", String::from_utf8_lossy(&said));
     Ok(())
 }
 
-fn command(arguments: &[&str]) -> Command {
+fn command(lab: &str, arguments: &[&str]) -> Command {
     let mut command = Command::new("/proc/self/exe");
-    command.args(["--name", LAB]).args(arguments).stdin(Stdio::null()).kill_on_drop(true);
+    command.args(["--name", lab]).args(arguments).stdin(Stdio::null()).kill_on_drop(true);
     command
 }
 
@@ -107,7 +108,7 @@ impl Traces {
             let entries = fs::read_dir(folder).into_iter().flatten().flatten();
             entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
         };
-        let cgroup = cgroups::name(LAB);
+        let cgroup = cgroups::name(paths);
         let hierarchies = names("/sys/fs/cgroup");
         Ok(Self {
             processes: processes.filter(mentions).collect(),
