@@ -33,8 +33,8 @@ pub(super) fn watch_all(targets: &[Target]) -> SelectAll<impl Stream<Item = Chan
 /// A refusal before anything was seen will not heal; later ones are told, and the watch goes on.
 pub(super) fn is_final(tracked: &Tracked, target: usize, error: &LiveError) -> bool {
     match error {
-        LiveError::Request { source, .. } => {
-            let refused = matches!(&**source, kube::Error::Api(status) if (400..500).contains(&status.code));
+        LiveError::Request { cause, .. } => {
+            let refused = matches!(&**cause, kube::Error::Api(status) if (400..500).contains(&status.code));
             !tracked.has_synced(target) && refused
         }
         _ => !tracked.has_synced(target),

@@ -46,17 +46,17 @@ pub enum LiveError {
     #[error("{0}")]
     Arguments(String),
     /// A request was refused or got no answer.
-    #[error("failed to {action}: {}", cause(.source))]
+    #[error("failed to {action}: {}", in_words(.cause))]
     Request {
         /// What was tried, with the objects named.
         action: String,
         /// What came back.
-        source: Box<kube::Error>,
+        cause: Box<kube::Error>,
     },
 }
 
 /// What the API server said, or why nothing came back, in one line.
-fn cause(error: &kube::Error) -> String {
+fn in_words(error: &kube::Error) -> String {
     match error {
         kube::Error::Api(status) => format!("{} ({})", status.message, status.code),
         other => {

@@ -70,9 +70,9 @@ pub struct Catalogue {
 
 impl Catalogue {
     pub(super) async fn discover(client: &Client) -> Result<Catalogue, LiveError> {
-        let failed = |source| LiveError::Request {
+        let failed = |cause| LiveError::Request {
             action: "ask the cluster which types it serves".to_owned(),
-            source: Box::new(source),
+            cause: Box::new(cause),
         };
         let core = client.list_core_api_versions_aggregated().await.map_err(failed)?;
         let groups = client.list_api_groups_aggregated().await.map_err(failed)?;

@@ -31,11 +31,15 @@ impl Target {
         name: Option<&str>,
         args: &StatusArgs,
     ) -> Result<Target, LiveError> {
-        if let (Some(name), true) = (name, args.all_namespaces) {
-            return Err(LiveError::Arguments(format!(
-                "{}/{name} cannot be looked up in all namespaces: expected -n NAMESPACE instead of -A",
-                kind.full_name()
-            )));
+        if let Some(name) = name {
+            let instead = match (args.all_namespaces, &args.selector) {
+                (true, _) => "be looked up in all namespaces: expected -n NAMESPACE instead of -A",
+                (false, Some(_)) => "go with a selector: expected TYPE alone with -l",
+                (false, None) => "",
+            };
+            if !instead.is_empty() {
+                return Err(LiveError::Arguments(format!("{}/{name} cannot {instead}", kind.full_name())));
+            }
         }
         let namespace = (kind.namespaced && !args.all_namespaces)
             .then(|| args.namespace.clone().unwrap_or_else(|| connection.namespace.clone()));
@@ -50,7 +54,7 @@ impl Target {
 
     /// The objects as they are now.
     pub(super) async fn read(&self) -> Result<Vec<Value>, LiveError> {
-        let failed = |source| LiveError::Request { action: self.action("read"), source: Box::new(source) };
+        let failed = |cause| LiveError::Request { action: self.action("read"), cause: Box::new(cause) };
         if let Some(name) = &self.name {
             let found = self.api.get_opt(name).await.map_err(failed)?;
             return Ok(found.into_iter().map(|object| self.value(object)).collect());
@@ -86,16 +90,16 @@ impl Target {
     }
 
     fn watch_error(&self, error: watcher::Error) -> LiveError {
-        let source = match error {
-            watcher::Error::InitialListFailed(source)
-            | watcher::Error::WatchStartFailed(source)
-            | watcher::Error::WatchFailed(source) => source,
+        let cause = match error {
+            watcher::Error::InitialListFailed(cause)
+            | watcher::Error::WatchStartFailed(cause)
+            | watcher::Error::WatchFailed(cause) => cause,
             watcher::Error::WatchError(status) => kube::Error::Api(status),
             watcher::Error::NoResourceVersion => {
                 return LiveError::Arguments(format!("{} cannot be watched", self.kind.full_name()));
             }
         };
-        LiveError::Request { action: self.action("watch"), source: Box::new(source) }
+        LiveError::Request { action: self.action("watch"), cause: Box::new(cause) }
     }
 
     /// What to show for a named object that does not exist.

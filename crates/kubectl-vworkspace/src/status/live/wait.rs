@@ -28,6 +28,7 @@ pub(super) async fn until(
     let mut tracked = Tracked::new(targets.iter().map(Target::missing));
     let mut events = watch_all(&targets);
     let mut clock = tokio::time::interval(RECONSIDER);
+    let mut shown = false;
     let started = Instant::now();
     let deadline = tokio::time::sleep(args.timeout);
     tokio::pin!(deadline);
@@ -52,13 +53,17 @@ pub(super) async fn until(
                 break;
             }
         };
+        if !tracked.is_synced() {
+            continue;
+        }
         let rows = tracked.rows();
         let progress = Progress::of(&rows, wanted);
-        for row in &changed {
+        for row in if shown { &changed } else { &rows } {
             let seconds = started.elapsed().as_secs();
             writeln!(err, "{}", progress_line(seconds, progress, wanted, row, report))?;
         }
-        if tracked.is_synced() && progress.is_over(wanted) {
+        shown = true;
+        if progress.is_over(wanted) {
             break;
         }
     }
