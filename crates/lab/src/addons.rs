@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use futures::future::try_join_all;
-use k8s_openapi::api::core::v1::{ConfigMap, Node as KubernetesNode};
-use kube::api::{Api, DynamicObject, ListParams};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::{Api, DynamicObject};
 use serde::Deserialize;
 
 use crate::cluster::{self, Cluster};
@@ -25,6 +25,9 @@ use crate::unmet::Unmet;
 /// How long an add-on may take to get ready on a machine that is busy with other things.
 const READY_DEADLINE: Duration = Duration::from_secs(150);
 
+/// Changes when the way of rendering manifests or writing images changes, so that old ones are not taken for new ones.
+const RECIPE: &str = "kustomize or helm; one layer; 2";
+
 /// `addon.yaml`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -32,6 +35,9 @@ struct Definition {
     title: String,
     /// Part of what `up` installs when nothing is said.
     default: bool,
+    /// Part of a cluster that somebody else made: never installed on an existing one.
+    #[serde(default)]
+    own_cluster_only: bool,
     /// Not offered to `up --with`.
     #[serde(default)]
     hidden: bool,
@@ -92,7 +98,7 @@ impl Addon {
             .collect::<Result<Vec<_>>>()?;
         let folder_key = content::name_of_folder(&folder)?;
         let keys = components.iter().map(|component| component.key.as_bytes());
-        let key = content::name_of(std::iter::once(folder_key.as_bytes()).chain(keys));
+        let key = content::name_of([RECIPE.as_bytes(), folder_key.as_bytes()].into_iter().chain(keys));
         Ok(Self { name: name.to_owned(), definition, folder, components, key })
     }
 
@@ -118,6 +124,10 @@ impl Addon {
             .into());
         }
         Ok(offered.into_iter().filter(|addon| addon.is_default() || with.contains(&addon.name)).collect())
+    }
+
+    pub(crate) fn is_own_cluster_only(&self) -> bool {
+        self.definition.own_cluster_only
     }
 
     pub(crate) fn is_default(&self) -> bool {
@@ -155,8 +165,8 @@ impl Addon {
 
     /// Loads its images into the node.
     pub(crate) async fn load_images(&self, node: &Node, paths: &Paths) -> Result<()> {
-        for definition in &self.definition.images {
-            image::import(node, &self.tar(definition, paths)?).await?;
+        for (_, tar) in self.image_files(paths)? {
+            image::import(node, &tar).await?;
         }
         Ok(())
     }
@@ -211,7 +221,9 @@ impl Addon {
         fs::create_dir_all(&folder)?;
         let work = folder.join(format!(".{}-{}", self.name, std::process::id()));
         let rendered = self.render(&work, tools);
-        fs::remove_dir_all(&work)?;
+        if work.exists() {
+            fs::remove_dir_all(&work)?;
+        }
         let objects = cluster::parse(&rendered?)
             .with_context(|| format!("failed to read the manifests of {}", self.name))?;
         fs::write(&work, serde_json::to_vec(&objects)?)?;
@@ -248,29 +260,56 @@ impl Addon {
         let output = command.output().with_context(|| format!("failed to run {command:?}"))?;
         let said = String::from_utf8_lossy(&output.stderr);
         ensure!(output.status.success(), "failed to render {}: {}", self.name, said.trim());
-        Ok(String::from_utf8(output.stdout)?.replace("TAG", &self.key))
+        Ok(String::from_utf8(output.stdout)?
+            .replace(":TAG", &format!(":{}", self.key))
+            .replace("tag: TAG", &format!("tag: {}", self.key)))
     }
 
-    /// Installs it unless this very content is installed already, and waits until it is ready.
+    /// Installs it unless this very content is there already, and waits until it is ready.
     pub(crate) async fn install(&self, cluster: &Cluster) -> Result<()> {
-        let objects = self.manifests(&cluster.paths, &cluster.tools)?;
-        if !self.is_installed(cluster).await? {
+        let workloads = self.workloads(&cluster.paths, &cluster.tools)?;
+        let is_whole =
+            self.installed(cluster).await? == Installed::Same && self.missing(cluster).await?.is_empty();
+        if !is_whole {
+            let objects = self.manifests(&cluster.paths, &cluster.tools)?;
             cluster.apply(&objects).await.with_context(|| format!("failed to install {}", self.name))?;
             self.mark_installed(cluster).await?;
         }
-        let workloads = self.workloads(&cluster.paths, &cluster.tools)?;
-        let others = self.definition.ready.iter().filter(|expected| !expected.is_workload());
-        let expected: Vec<Expected> = workloads.into_iter().chain(others.cloned()).collect();
-        let waits = expected.iter().map(|expected| expected.wait(cluster, READY_DEADLINE));
+        let others = self.definition.ready.iter().filter(|expected| !expected.is_workload()).cloned();
+        let expected: Vec<Expected> = workloads.into_iter().chain(others).collect();
+        let waits = expected.iter().map(|expected| expected.wait(cluster, self.namespace(), READY_DEADLINE));
         try_join_all(waits).await.with_context(|| format!("{} does not get ready", self.name))?;
         Ok(())
     }
 
-    /// Whether the marker in the cluster names this content.
-    pub(crate) async fn is_installed(&self, cluster: &Cluster) -> Result<bool> {
+    /// What the marker in the cluster says.
+    pub(crate) async fn installed(&self, cluster: &Cluster) -> Result<Installed> {
         let marker =
             markers(cluster).get_opt(&self.marker()).await.context("failed to ask what is installed")?;
-        Ok(marker.and_then(|marker| marker.data?.get("key").cloned()).as_ref() == Some(&self.key))
+        let key = marker.map(|marker| marker.data.and_then(|data| data.get("key").cloned()));
+        Ok(match key {
+            None => Installed::Not,
+            Some(key) if key.as_ref() == Some(&self.key) => Installed::Same,
+            Some(_) => Installed::Other,
+        })
+    }
+
+    /// Those of its workloads that the cluster does not have.
+    pub(crate) async fn missing(&self, cluster: &Cluster) -> Result<Vec<Expected>> {
+        let mut missing = Vec::new();
+        for workload in self.workloads(&cluster.paths, &cluster.tools)? {
+            if !workload.exists(cluster).await? {
+                missing.push(workload);
+            }
+        }
+        Ok(missing)
+    }
+
+    /// Whether somebody else has installed the same on the cluster: its workloads are there, our marker is not.
+    pub(crate) async fn is_somebody_elses(&self, cluster: &Cluster) -> Result<bool> {
+        let all = self.workloads(&cluster.paths, &cluster.tools)?.len();
+        let is_there = self.missing(cluster).await?.len() < all;
+        Ok(is_there && self.installed(cluster).await? == Installed::Not)
     }
 
     async fn mark_installed(&self, cluster: &Cluster) -> Result<()> {
@@ -286,31 +325,21 @@ impl Addon {
         format!("lab-addon-{}", self.name)
     }
 
-    /// On a cluster that is not ours nobody can load images: they must be there.
-    pub(crate) async fn require_images(&self, cluster: &Cluster) -> Result<()> {
-        let nodes: Api<KubernetesNode> = Api::all(cluster.client.clone());
-        let nodes = nodes.list(&ListParams::default()).await.context("failed to list the cluster's nodes")?;
-        let images: Vec<String> = nodes
-            .into_iter()
-            .filter_map(|node| node.status?.images)
-            .flatten()
-            .filter_map(|image| image.names)
-            .flatten()
-            .collect();
-        for definition in &self.definition.images {
-            let reference = self.reference(&definition.name);
-            if !images.contains(&reference) {
-                return Err(Unmet::new(format!(
-                    "no node of the cluster has image {reference}, which {} needs, and only the lab's own node can be loaded; \
-                     on each node run: ctr --namespace k8s.io images import {}",
-                    self.name,
-                    self.tar(definition, &cluster.paths)?.display()
-                ))
-                .into());
-            }
-        }
-        Ok(())
+    /// Its images with the tar files to load them from, written once per content.
+    pub(crate) fn image_files(&self, paths: &Paths) -> Result<Vec<(String, PathBuf)>> {
+        let images = self.definition.images.iter();
+        images.map(|image| Ok((self.reference(&image.name), self.tar(image, paths)?))).collect()
     }
+}
+
+/// What a cluster has of an add-on.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Installed {
+    Not,
+    /// This very content.
+    Same,
+    /// Another content, from another state of the repository.
+    Other,
 }
 
 fn markers(cluster: &Cluster) -> Api<ConfigMap> {

@@ -1,7 +1,7 @@
 //! Who asked the API server for what, from its audit log: which verbs an account uses, and what it writes at rest.
 
 use std::collections::BTreeSet;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
@@ -75,21 +75,28 @@ impl Request {
     }
 }
 
-/// The finished requests of one user since a moment, oldest first.
+/// The finished requests of one user since a moment, oldest first; logs that were put aside when they grew included.
 pub(crate) fn requests(log: &Path, user: &str, since: Timestamp) -> Result<Vec<Request>> {
-    let file = File::open(log).with_context(|| format!("failed to open the audit log {}", log.display()))?;
+    let failed = || format!("failed to read the audit log {}", log.display());
+    let folder = log.parent().context("the audit log is in no folder")?;
     let mut requests = Vec::new();
-    for line in BufReader::new(file).lines() {
-        // The last line may be half written.
-        let Ok(request) = serde_json::from_str::<Request>(&line?) else {
+    for file in fs::read_dir(folder).with_context(failed)? {
+        let path = file?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if !(name.starts_with("audit") && name.ends_with(".log")) {
             continue;
-        };
-        // A watch is told when it starts and again when it ends.
-        let is_finished = request.stage == "ResponseComplete" || request.stage == "ResponseStarted";
-        if is_finished && request.user.username == user && request.request_received_timestamp >= since {
-            requests.push(request);
+        }
+        for line in BufReader::new(File::open(&path).with_context(failed)?).lines() {
+            // The last line may be half written.
+            let Ok(request) = serde_json::from_str::<Request>(&line?) else { continue };
+            // A watch is told when it starts and again when it ends.
+            let is_finished = request.stage == "ResponseComplete" || request.stage == "ResponseStarted";
+            if is_finished && request.user.username == user && request.request_received_timestamp >= since {
+                requests.push(request);
+            }
         }
     }
+    requests.sort_by_key(|request| request.request_received_timestamp);
     Ok(requests)
 }
 

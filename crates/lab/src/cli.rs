@@ -3,17 +3,18 @@
 use std::io::Write;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
 
 use crate::addons::Addon;
 use crate::cluster::Cluster;
 use crate::node::{self, Node};
 use crate::paths::Paths;
-use crate::progress::{Progress, seconds};
+use crate::progress::seconds;
 use crate::unmet::Unmet;
 use crate::up::{self, Wanted};
 use crate::verify::{self, Chosen, Tier};
@@ -24,7 +25,7 @@ use crate::{bench, demo, image, machine, status, table};
 #[command(name = "lab", bin_name = "cargo lab", version, after_help = EXAMPLES)]
 pub(crate) struct Cli {
     /// Which lab; several with different names can run at once.
-    #[arg(long, global = true, default_value = "default", env = "LAB_NAME", value_parser = lab_name)]
+    #[arg(long, global = true, default_value = DEFAULT_LAB, env = "LAB_NAME", value_parser = lab_name)]
     name: String,
     /// Use this existing cluster instead of starting one.
     #[arg(long, global = true, value_name = "FILE")]
@@ -32,6 +33,9 @@ pub(crate) struct Cli {
     #[command(subcommand)]
     command: LabCommand,
 }
+
+/// The lab that is meant when none is named.
+pub(crate) const DEFAULT_LAB: &str = "default";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -49,7 +53,7 @@ pub(crate) enum LabCommand {
         #[arg(long, value_delimiter = ',', value_name = "SET,...")]
         with: Vec<String>,
         /// First of three ports on 127.0.0.1 (API server, registry, demo); without it the first free ones from 26443 on.
-        #[arg(long)]
+        #[arg(long, value_parser = clap::value_parser!(u16).range(1024..=65533))]
         port: Option<u16>,
     },
     /// Stop the cluster and remove all of it.
@@ -150,6 +154,12 @@ impl Subject<'_> {
         up::running(self.paths, self.kubeconfig).await
     }
 
+    /// How to name this lab on the command line.
+    fn named(&self) -> String {
+        let lab = self.paths.lab();
+        if lab == DEFAULT_LAB { String::new() } else { format!(" --name {lab}") }
+    }
+
     fn kubeconfig(&self) -> PathBuf {
         self.kubeconfig.map_or_else(|| self.paths.kubeconfig(), Path::to_path_buf)
     }
@@ -166,55 +176,77 @@ impl Subject<'_> {
 /// Does what the user asks.
 pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
     let paths = Paths::of(&cli.name)?;
-    let subject = Subject { paths: &paths, kubeconfig: cli.kubeconfig.as_deref() };
-    match cli.command {
+    // Later this is said to other programs, which may run elsewhere.
+    let kubeconfig = cli.kubeconfig.map(std::path::absolute).transpose()?;
+    let subject = Subject { paths: &paths, kubeconfig: kubeconfig.as_deref() };
+    let wait = |work| tokio::runtime::Runtime::new()?.block_on(work);
+    let work: Pin<Box<dyn Future<Output = Result<ExitCode>>>> = match cli.command {
         // Process 1 of the node: nothing of the asynchronous machinery below.
         LabCommand::Supervise { state } => {
             node::supervise::run(&Paths { state, ..paths })?;
-            Ok(ExitCode::FAILURE)
+            return Ok(ExitCode::FAILURE);
         }
-        LabCommand::Down => down(&subject),
-        LabCommand::Doctor => Ok(doctor(&paths)),
-        LabCommand::Env => env(&subject),
-        LabCommand::Kubectl { arguments } => {
-            subject.require()?;
-            become_kubectl(&subject, &arguments.iter().map(String::as_str).collect::<Vec<_>>())
+        LabCommand::Down => return down(&subject),
+        LabCommand::Doctor => return doctor(&paths),
+        LabCommand::Env => return env(&subject),
+        LabCommand::Logs { part, follow, tail } => return logs(&subject, &part, follow, tail),
+        LabCommand::Kubectl { arguments } => return kubectl(&subject, &arguments),
+        LabCommand::Up { with, port } => Box::pin(up(&subject, with, port)),
+        LabCommand::Status => Box::pin(status(&subject)),
+        LabCommand::Image(ImageCommand::Load { path, image, entrypoint, user }) => {
+            Box::pin(load_image(&subject, path, image, entrypoint, user))
         }
-        LabCommand::Logs { part, follow, tail } => logs(&subject, &part, follow, tail),
-        command => tokio::runtime::Runtime::new()?.block_on(work(command, &subject)),
-    }
+        LabCommand::Demo => Box::pin(demo(&subject)),
+        LabCommand::Test { quick, filter } => Box::pin(test(&subject, quick, filter)),
+        LabCommand::Bench(BenchCommand::Api { samples }) => Box::pin(bench_api(&subject, samples)),
+        LabCommand::Bench(BenchCommand::Cycles { count }) => Box::pin(bench_cycles(&subject, count)),
+    };
+    wait(work)
 }
 
-async fn work(command: LabCommand, subject: &Subject<'_>) -> Result<ExitCode> {
-    let Subject { paths, kubeconfig } = *subject;
-    match command {
-        LabCommand::Up { with, port } => {
-            let started = Instant::now();
-            let addons = Addon::selected(&with, paths)?;
-            up::up(paths, &Wanted { addons: &addons, port, kubeconfig }).await?;
-            eprintln!("lab: up after {}; next: eval \"$(cargo lab env)\"", seconds(started.elapsed()));
-        }
-        LabCommand::Status => {
-            let report = status::of(&subject.running().await?).await?;
-            print(&report.text)?;
-            return Ok(if report.is_well { ExitCode::SUCCESS } else { ExitCode::FAILURE });
-        }
-        LabCommand::Image(ImageCommand::Load { path, image, entrypoint, user }) => {
-            let cluster = subject.running().await?;
-            println!("{}", load_image(&cluster, &path, image, entrypoint, &user).await?);
-        }
-        LabCommand::Demo => demo::run(paths, kubeconfig).await?,
-        LabCommand::Test { quick, filter } => {
-            let tier = if quick { Tier::Quick } else { Tier::All };
-            let tally = verify::run(paths, &Chosen { kubeconfig, tier, filter: filter.as_deref() }).await?;
-            return Ok(if tally.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE });
-        }
-        LabCommand::Bench(BenchCommand::Api { samples }) => {
-            println!("{}", bench::api_latency(&subject.running().await?, samples).await?);
-        }
-        LabCommand::Bench(BenchCommand::Cycles { count }) => bench::cycles(paths, count).await?,
-        other => bail!("{other:?} is done elsewhere"),
+async fn up(subject: &Subject<'_>, with: Vec<String>, port: Option<u16>) -> Result<ExitCode> {
+    let started = Instant::now();
+    let addons = Addon::selected(&with, subject.paths)?;
+    let wanted = Wanted { addons: &addons, port, kubeconfig: subject.kubeconfig };
+    up::up(subject.paths, &wanted).await?;
+    eprintln!(
+        "lab: up after {}; next: eval \"$(cargo lab{} env)\"",
+        seconds(started.elapsed()),
+        subject.named()
+    );
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn status(subject: &Subject<'_>) -> Result<ExitCode> {
+    let report = status::of(&subject.running().await?).await?;
+    print(&report.text)?;
+    Ok(if report.is_well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+async fn demo(subject: &Subject<'_>) -> Result<ExitCode> {
+    demo::run(subject.paths, subject.kubeconfig).await?;
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn test(subject: &Subject<'_>, quick: bool, filter: Option<String>) -> Result<ExitCode> {
+    let tier = if quick { Tier::Quick } else { Tier::All };
+    let chosen = Chosen { kubeconfig: subject.kubeconfig, tier, filter: filter.as_deref() };
+    let tally = verify::run(subject.paths, &chosen).await?;
+    Ok(if tally.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+async fn bench_api(subject: &Subject<'_>, samples: usize) -> Result<ExitCode> {
+    println!("{}", bench::api_latency(&subject.running().await?, samples).await?);
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn bench_cycles(subject: &Subject<'_>, count: usize) -> Result<ExitCode> {
+    if subject.kubeconfig.is_some() || Node::find(subject.paths).is_some() {
+        let text =
+            "cycles start and stop a lab of their own; stop this one first, or choose another with --name";
+        return Err(Unmet::new(text).into());
     }
+    bench::cycles(subject.paths, count).await?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -223,16 +255,19 @@ fn down(subject: &Subject<'_>) -> Result<ExitCode> {
         let text = format!("{} is not a cluster of the lab's; down stops only those", kubeconfig.display());
         return Err(Unmet::new(text).into());
     }
-    let progress = Progress::new(1);
+    machine::must_be_root()?;
     let _lock = up::lock(subject.paths)?;
-    let step = progress.begin(format!("lab {} stopped and removed", subject.paths.lab()));
-    node::stop(subject.paths)?;
-    step.done();
+    let (started, lab) = (Instant::now(), subject.paths.lab());
+    if node::stop(subject.paths)? {
+        eprintln!("lab: {lab} stopped and removed after {}", seconds(started.elapsed()));
+    } else {
+        eprintln!("lab: {lab} was not running, and nothing of it was there");
+    }
     Ok(ExitCode::SUCCESS)
 }
 
-fn doctor(paths: &Paths) -> ExitCode {
-    let checks = machine::checks(paths);
+fn doctor(paths: &Paths) -> Result<ExitCode> {
+    let checks = machine::checks(paths, up::minutes_to_build(paths)?);
     let rows: Vec<Vec<String>> = checks
         .iter()
         .map(|check| {
@@ -241,14 +276,25 @@ fn doctor(paths: &Paths) -> ExitCode {
         })
         .collect();
     print!("{}", table::lines(&["", "WHAT", "FOUND"], &rows));
-    if checks.iter().all(|check| check.found.is_ok()) { ExitCode::SUCCESS } else { ExitCode::from(2) }
+    let is_well = checks.iter().all(|check| check.found.is_ok());
+    Ok(if is_well { ExitCode::SUCCESS } else { ExitCode::from(crate::UNMET) })
 }
 
 fn env(subject: &Subject<'_>) -> Result<ExitCode> {
     subject.require()?;
-    println!("export KUBECONFIG='{}'", subject.kubeconfig().display());
-    println!("export PATH='{}':\"$PATH\"", up::tools(subject.paths)?.display());
+    println!("export KUBECONFIG={}", quoted(&subject.kubeconfig()));
+    println!("export PATH={}:\"$PATH\"", quoted(&up::tools(subject.paths)?));
     Ok(ExitCode::SUCCESS)
+}
+
+/// For a shell.
+fn quoted(path: &Path) -> String {
+    format!("'{}'", path.display().to_string().replace('\'', "'\\''"))
+}
+
+fn kubectl(subject: &Subject<'_>, arguments: &[String]) -> Result<ExitCode> {
+    subject.require()?;
+    become_kubectl(subject, &arguments.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
 /// This process becomes kubectl, so that signals, input and exit code are its own.
@@ -285,7 +331,8 @@ fn logs(subject: &Subject<'_>, part: &str, follow: bool, tail: u32) -> Result<Ex
             names.push(workload.name);
         }
     }
-    let mut files: Vec<String> = std::fs::read_dir(subject.paths.log())?
+    let folder = std::fs::read_dir(subject.paths.log()).into_iter().flatten();
+    let mut files: Vec<String> = folder
         .filter_map(|entry| entry.ok()?.file_name().to_str()?.strip_suffix(".log").map(str::to_owned))
         .collect();
     files.sort();
@@ -294,31 +341,31 @@ fn logs(subject: &Subject<'_>, part: &str, follow: bool, tail: u32) -> Result<Ex
 }
 
 async fn load_image(
-    cluster: &Cluster,
-    path: &Path,
+    subject: &Subject<'_>,
+    path: PathBuf,
     name: Option<String>,
     entrypoint: Vec<String>,
-    user: &str,
-) -> Result<String> {
+    user: String,
+) -> Result<ExitCode> {
+    let cluster = subject.running().await?;
     let Some(node) = &cluster.node else {
         return Err(Unmet::new("images can be loaded only into the lab's own cluster").into());
     };
-    let name = match name {
-        Some(name) => name,
-        None => path
-            .file_name()
-            .and_then(|name| name.to_str())
-            .context("the path has no name; give --image")?
-            .to_owned(),
+    let name = match &name {
+        Some(name) => name.as_str(),
+        None => {
+            path.file_name().and_then(|name| name.to_str()).context("the path has no name; give --image")?
+        }
     };
-    let reference = image::reference(&name)?;
-    let image = image::from_path(path, &reference, entrypoint, user)?;
+    let reference = image::reference(name)?;
+    let image = image::from_path(&path, &reference, entrypoint, &user)?;
     let tar = cluster.paths.state.join(format!("image-{}.tar", std::process::id()));
     image.write(&tar)?;
     let imported = image::import(node, &tar).await;
     std::fs::remove_file(&tar)?;
     imported?;
-    Ok(reference)
+    println!("{reference}");
+    Ok(ExitCode::SUCCESS)
 }
 
 /// A reader that has seen enough (`| head`) is no failure.
@@ -337,6 +384,11 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_path_is_safe_in_a_shell() {
+        assert_eq!(quoted(Path::new("/it's here")), r"'/it'\''s here'");
     }
 
     #[test]

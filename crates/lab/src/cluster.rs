@@ -49,6 +49,10 @@ impl Cluster {
         })?;
         let mut config = Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await?;
         config.connect_timeout = Some(Duration::from_secs(5));
+        if node.is_some() {
+            // It is on this machine, whatever the environment says about the way to others.
+            config.proxy_url = None;
+        }
         Ok(Self {
             client: Client::try_from(config)?,
             kubeconfig: kubeconfig.to_path_buf(),
@@ -111,7 +115,8 @@ impl Cluster {
     async fn apply_one(&self, object: &DynamicObject, kinds: &Kinds) -> Result<()> {
         let name = object.name_any();
         let api = kinds.api(&self.client, object)?;
-        let params = PatchParams::apply(MANAGER).force();
+        // On a cluster that is not ours, what others own stays theirs.
+        let params = PatchParams { force: self.node.is_some(), ..PatchParams::apply(MANAGER) };
         api.patch(&name, &params, &Patch::Apply(object))
             .await
             .with_context(|| format!("failed to apply {} {name}", kind(object)))?;
@@ -221,6 +226,19 @@ pub(crate) fn parse(manifests: &str) -> Result<Vec<DynamicObject>> {
 #[derive(Debug)]
 pub(crate) struct NotInTime<K> {
     pub(crate) last: Option<K>,
+    /// Why nothing could be seen, if that was so at the end.
+    pub(crate) error: Option<watcher::Error>,
+}
+
+impl<K> NotInTime<K> {
+    /// For a person: why nothing could be seen, or what was, or that there was nothing.
+    pub(crate) fn describe(self, state: impl Fn(&K) -> String) -> String {
+        match (self.error, self.last) {
+            (Some(error), _) => format!("failed to look: {error}"),
+            (None, Some(object)) => state(&object),
+            (None, None) => "it does not exist".to_owned(),
+        }
+    }
 }
 
 /// Watches one object until it satisfies `wanted`. A broken watch is taken up again until the deadline.
@@ -233,7 +251,7 @@ pub(crate) async fn wait_until<K>(
 where
     K: Clone + std::fmt::Debug + Send + serde::de::DeserializeOwned + kube::Resource + 'static,
 {
-    let mut last = None;
+    let (mut last, mut error) = (None, None);
     let mut seen = watch_object(api.clone(), name).default_backoff().boxed();
     loop {
         match timeout_at(deadline, seen.try_next()).await {
@@ -241,17 +259,11 @@ where
                 if wanted(object.as_ref()) {
                     return Ok(object);
                 }
-                last = object;
+                (last, error) = (object, None);
             }
             // The stream backs off and goes on by itself.
-            Ok(Err(
-                watcher::Error::InitialListFailed(_)
-                | watcher::Error::WatchStartFailed(_)
-                | watcher::Error::WatchError(_)
-                | watcher::Error::WatchFailed(_)
-                | watcher::Error::NoResourceVersion,
-            )) => {}
-            Ok(Ok(None)) | Err(_) => return Err(NotInTime { last }),
+            Ok(Err(broken)) => error = Some(broken),
+            Ok(Ok(None)) | Err(_) => return Err(NotInTime { last, error }),
         }
     }
 }

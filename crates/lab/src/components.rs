@@ -100,8 +100,7 @@ impl Component {
 
     /// Program name to the version of the module it comes from.
     pub(crate) fn versions(&self) -> BTreeMap<String, String> {
-        let text = fs::read(self.built.join("versions.json")).unwrap_or_default();
-        serde_json::from_slice(&text).unwrap_or_default()
+        versions_in(&self.built)
     }
 
     /// Builds it unless the cache has it. Only one process builds; another one that wants the same waits for it.
@@ -113,9 +112,16 @@ impl Component {
         if self.is_built() {
             return Ok(());
         }
-        // Nobody else holds the lock, so what lies here was left by a build that was killed.
-        let draft = folder.join(format!("{}.draft", self.name));
-        remove_if_there(&draft)?;
+        // Nobody else holds the lock, so what lies here was left by a build that was killed. Its compiler may live on and
+        // write; never into the folder of this build.
+        for entry in fs::read_dir(&folder)?.flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if name.starts_with(&format!("{}.", self.name)) && name.ends_with(".draft") {
+                fs::remove_dir_all(entry.path())?;
+            }
+        }
+        let now = jiff::Timestamp::now().as_nanosecond();
+        let draft = folder.join(format!("{}.{}-{now}.draft", self.name, self.key));
         let work = draft.join("work");
         fs::create_dir_all(draft.join("bin"))?;
         content::copy(&self.source, &work)?;
@@ -127,6 +133,12 @@ impl Component {
     }
 }
 
+/// Program name to version, of the component built in this folder.
+pub(crate) fn versions_in(built: &Path) -> BTreeMap<String, String> {
+    let text = fs::read(built.join("versions.json")).unwrap_or_default();
+    serde_json::from_slice(&text).unwrap_or_default()
+}
+
 /// One build under way, in a copy of the component's folder.
 struct Build<'a> {
     component: &'a Component,
@@ -136,8 +148,7 @@ struct Build<'a> {
 
 impl Build<'_> {
     fn run(&self, step: &Step<'_>) -> Result<()> {
-        step.note("downloading modules");
-        Self::output(self.go(&["mod", "download"]))?;
+        step.ticking("downloading modules", || Self::output(self.go(&["mod", "download"])))?;
         if self.has_programs()? {
             self.programs(step)?;
         }
@@ -152,7 +163,7 @@ impl Build<'_> {
     fn programs(&self, step: &Step<'_>) -> Result<()> {
         let recipe = &self.component.recipe;
         if !recipe.vendor_copy.is_empty() {
-            Self::output(self.go(&["mod", "vendor"]))?;
+            step.ticking("copying modules", || Self::output(self.go(&["mod", "vendor"])))?;
             for copy in &recipe.vendor_copy {
                 let vendor = self.work.join("vendor");
                 content::copy(&vendor.join(&copy.from), &vendor.join(&copy.to))?;
@@ -251,13 +262,6 @@ fn version_of_program(said: &str) -> Option<String> {
         ["mod", _, version, ..] => Some(version.trim_start_matches('v').to_owned()),
         _ => None,
     })
-}
-
-fn remove_if_there(folder: &Path) -> std::io::Result<()> {
-    match fs::remove_dir_all(folder) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
 }
 
 #[cfg(test)]

@@ -16,8 +16,9 @@ use crate::up::{self, Wanted};
 pub(crate) async fn run(paths: &Paths, kubeconfig: Option<&Path>) -> Result<()> {
     let addons = Addon::selected(&[], paths)?;
     let demo = Addon::load("demo", paths)?;
+    // Everything is built before anything is started.
+    up::prepare(paths, kubeconfig, addons.iter().chain([&demo]))?;
     let cluster = up::up(paths, &Wanted { addons: &addons, port: None, kubeconfig }).await?;
-    up::build(paths, demo.components.iter())?;
     registry::push_chart(&cluster, &demo.asset("podinfo/chart")?).await?;
     let cluster = up::up(paths, &Wanted { addons: &[demo], port: None, kubeconfig }).await?;
     show(&cluster).await

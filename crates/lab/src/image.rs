@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{self, Read, Seek, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -52,7 +52,8 @@ impl Image {
 
     fn write_layer(&self, to: &Path) -> Result<Blob> {
         let mut layer = tar::Builder::new(Hashing::new(File::create(to)?));
-        layer.mode(tar::HeaderMode::Deterministic);
+        // A folder keeps its modes; programs and links get headers of their own.
+        layer.mode(tar::HeaderMode::Complete);
         layer.follow_symlinks(false);
         for (path, folder) in &self.folders {
             let inside = path.trim_start_matches('/');
@@ -266,9 +267,7 @@ pub(crate) fn from_path(path: &Path, reference: &str, entrypoint: Vec<String>, u
 /// A program that needs a loader which the image has not ends with a puzzling "no such file or directory".
 fn warn_if_dynamic(program: &Path) -> Result<()> {
     let mut start = Vec::new();
-    let mut file = File::open(program)?;
-    file.rewind()?;
-    file.take(4096).read_to_end(&mut start)?;
+    File::open(program)?.take(4096).read_to_end(&mut start)?;
     if start.windows(8).any(|bytes| bytes == b"/ld-linu" || bytes == b"/lib/ld-") {
         eprintln!(
             "lab: {} is dynamically linked, and the image holds nothing else; build it for x86_64-unknown-linux-musl, \

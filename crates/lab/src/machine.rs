@@ -2,7 +2,7 @@
 //! there is no other way on a bare machine, and the README says so.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
@@ -12,19 +12,20 @@ use crate::paths::Paths;
 use crate::unmet::Unmet;
 
 /// Program that must be there, and the Debian package that brings it.
-const PACKAGES: [(&str, &str); 6] = [
+const PACKAGES: [(&str, &str); 7] = [
     ("containerd", "containerd"),
     ("runc", "runc"),
     ("/usr/lib/cni/ptp", "containernetworking-plugins"),
     ("iptables", "iptables"),
     ("ip", "iproute2"),
     ("/bin/busybox", "busybox-static"),
+    ("unshare", "util-linux"),
 ];
 const OLDEST_GO: (u32, u32, u32) = (1, 25, 7);
 const OLDEST_RUST: (u32, u32, u32) = (1, 95, 0);
 const GIB: u64 = 1 << 30;
-/// Go's caches, the sources and the built programs, measured: 16 GiB.
-const DISK_TO_BUILD: u64 = 20 * GIB;
+/// Go's caches, sources and built programs, per minute of building; measured: 16 GiB for everything, 29 minutes.
+const DISK_PER_MINUTE: u64 = GIB * 7 / 10;
 const DISK_TO_RUN: u64 = 3 * GIB;
 const MEMORY_TO_RUN: u64 = 3 * GIB;
 
@@ -35,27 +36,34 @@ pub(crate) struct Check {
 }
 
 /// Everything that the lab needs, for `doctor`.
-pub(crate) fn checks(paths: &Paths) -> Vec<Check> {
+pub(crate) fn checks(paths: &Paths, minutes_to_build: u32) -> Vec<Check> {
     vec![
         Check { what: "root", found: root() },
         Check { what: "system", found: system() },
+        Check { what: "folders", found: folders(paths) },
         Check { what: "Debian packages", found: packages() },
         Check { what: "C compiler", found: compiler() },
-        Check { what: "Go", found: version("go", &["version"], OLDEST_GO, "install Go") },
+        Check { what: "Go", found: go() },
         Check {
             what: "Rust",
             found: version("rustc", &["--version"], OLDEST_RUST, "run rustup update stable"),
         },
         Check { what: "cgroups", found: cgroups() },
         Check { what: "disk to run", found: disk(&paths.state, DISK_TO_RUN) },
-        Check { what: "disk to build", found: disk(&paths.cache, DISK_TO_BUILD) },
+        Check { what: "disk to build", found: disk(&paths.cache, disk_to_build(minutes_to_build)) },
         Check { what: "memory", found: memory() },
     ]
 }
 
+/// Before anything of a lab is touched.
+pub(crate) fn must_be_root() -> Result<()> {
+    root().map_err(Unmet::new)?;
+    Ok(())
+}
+
 /// Before a node is started: all that can be seen, and the packages installed.
 pub(crate) fn can_run(paths: &Paths) -> Result<()> {
-    for found in [root(), system(), cgroups(), disk(&paths.state, DISK_TO_RUN), memory()] {
+    for found in [root(), system(), folders(paths), cgroups(), disk(&paths.state, DISK_TO_RUN), memory()] {
         found.map_err(Unmet::new)?;
     }
     install_packages()?;
@@ -63,17 +71,40 @@ pub(crate) fn can_run(paths: &Paths) -> Result<()> {
     Ok(())
 }
 
-/// Before components are built.
-pub(crate) fn can_build(paths: &Paths) -> Result<()> {
-    for found in [version("go", &["version"], OLDEST_GO, "install Go"), disk(&paths.cache, DISK_TO_BUILD)] {
+/// Before components are built that take so many minutes.
+pub(crate) fn can_build(paths: &Paths, minutes: u32) -> Result<()> {
+    for found in [go(), disk(&paths.cache, disk_to_build(minutes))] {
         found.map_err(Unmet::new)?;
     }
     Ok(())
 }
 
+fn go() -> Result<String, String> {
+    version("go", &["version"], OLDEST_GO, "install Go")
+}
+
+fn disk_to_build(minutes: u32) -> u64 {
+    DISK_PER_MINUTE * u64::from(minutes)
+}
+
+/// The node covers some folders with its own.
+fn folders(paths: &Paths) -> Result<String, String> {
+    for (folder, variable) in [(&paths.state, "XDG_STATE_HOME"), (&paths.cache, "XDG_CACHE_HOME")] {
+        if let Some(covered) =
+            ["/var/lib", "/var/log", "/run", "/proc"].iter().find(|covered| folder.starts_with(covered))
+        {
+            let folder = folder.display();
+            return Err(format!(
+                "{folder} is below {covered}, which the node covers; set {variable} to another folder"
+            ));
+        }
+    }
+    Ok(paths.state.display().to_string())
+}
+
 pub(crate) fn not_running(paths: &Paths) -> anyhow::Error {
     let lab = paths.lab();
-    let name = if lab == "default" { String::new() } else { format!("--name {lab} ") };
+    let name = if lab == crate::cli::DEFAULT_LAB { String::new() } else { format!("--name {lab} ") };
     Unmet::new(format!("lab '{lab}' is not running; start it with: cargo lab {name}up")).into()
 }
 
@@ -81,7 +112,8 @@ fn root() -> Result<String, String> {
     if rustix::process::geteuid().is_root() {
         Ok("yes".to_owned())
     } else {
-        Err("this user is not root, and containers need it; run the command with sudo -E".to_owned())
+        Err("this user is not root, and containers need it; run: sudo -E env \"PATH=$PATH\" cargo lab ..."
+            .to_owned())
     }
 }
 
@@ -127,7 +159,9 @@ fn install_packages() -> Result<()> {
     eprintln!("lab: installing Debian packages: {}", missing.join(" "));
     apt_get(&["update", "--quiet"])?;
     let install = ["install", "--yes", "--quiet", "--no-install-recommends"];
-    apt_get(&install.iter().chain(&missing).copied().collect::<Vec<_>>())
+    apt_get(&install.iter().chain(&missing).copied().collect::<Vec<_>>())?;
+    packages().map_err(Unmet::new)?;
+    Ok(())
 }
 
 fn apt_get(arguments: &[&str]) -> Result<()> {
@@ -220,7 +254,9 @@ fn is_there(program: &str) -> bool {
         return Path::new(program).exists();
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+    // Debian keeps system programs where a plain user's PATH may not look; the node's does.
+    let system = ["/usr/sbin", "/sbin"].map(PathBuf::from);
+    std::env::split_paths(&path).chain(system).any(|folder| folder.join(program).is_file())
 }
 
 #[cfg(test)]

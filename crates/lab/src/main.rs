@@ -32,7 +32,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 /// Arguments or prerequisites that are not as they must be; nothing was started.
-const UNMET: u8 = 2;
+pub(crate) const UNMET: u8 = 2;
 /// The work was started and failed.
 const FAILED: u8 = 1;
 

@@ -4,7 +4,9 @@
 use std::env;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
+
+use crate::unmet::Unmet;
 
 /// The folders of one lab, known before any of them exists.
 #[derive(Clone, Debug)]
@@ -75,11 +77,15 @@ pub(crate) fn workspace() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap_or(Path::new(".")).to_path_buf()
 }
 
+/// A relative folder in these variables counts as none, as their specification says.
 fn user_folder(variable: &str, below_home: &str) -> Result<PathBuf> {
-    let base = match env::var_os(variable).filter(|value| !value.is_empty()) {
-        Some(folder) => PathBuf::from(folder),
-        None => PathBuf::from(env::var_os("HOME").context("neither HOME nor XDG folders are set")?)
-            .join(below_home),
+    let absolute =
+        |variable: &str| env::var_os(variable).map(PathBuf::from).filter(|folder| folder.is_absolute());
+    let base = absolute(variable).or_else(|| Some(absolute("HOME")?.join(below_home)));
+    let Some(base) = base else {
+        return Err(
+            Unmet::new(format!("neither HOME nor {variable} is set to a folder; set one of them")).into()
+        );
     };
     Ok(base.join("vworkspace-lab"))
 }

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 
 use rustix::param::{clock_ticks_per_second, page_size};
 
@@ -17,6 +18,11 @@ pub(crate) struct Running {
 }
 
 impl Running {
+    /// Whether root started it.
+    pub(crate) fn is_of_root(&self) -> bool {
+        fs::metadata(format!("/proc/{}", self.pid)).is_ok_and(|folder| folder.uid() == 0)
+    }
+
     /// Whether it runs in a container of this pod.
     pub(crate) fn is_in_pod(&self, uid: &str) -> bool {
         let cgroups = fs::read_to_string(format!("/proc/{}/cgroup", self.pid)).unwrap_or_default();
@@ -55,6 +61,13 @@ pub(crate) fn below(root: i32, all: &[Running]) -> Vec<Running> {
         }
     }
     all.iter().filter(|process| seen.contains(&process.pid)).cloned().collect()
+}
+
+/// Whether a process runs; one that has ended and is only waited for does not.
+pub(crate) fn is_alive(pid: i32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let state = stat.rsplit_once(')').and_then(|(_, fields)| fields.split_whitespace().next());
+    state.is_some_and(|state| state != "Z" && state != "X")
 }
 
 fn read(pid: i32, uptime: f64) -> Option<Running> {
@@ -101,6 +114,7 @@ mod tests {
         let found = table.iter().find(|process| process.pid == me).expect("the test itself runs");
         assert!(found.rss > 100_000, "{found:?}");
         assert!(found.age < 3600, "{found:?}");
+        assert!(is_alive(me) && !is_alive(i32::MAX));
         assert_eq!(found.arguments.first().cloned(), std::env::args().next());
     }
 

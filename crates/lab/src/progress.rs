@@ -1,13 +1,15 @@
 //! What the lab is doing: step n of m, how long it took, and for long steps how far it is.
 
 use std::io::{IsTerminal, Write, stderr};
-use std::sync::Mutex;
-use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 /// Where nobody sees a line being rewritten, a long step says this often that it is alive.
 const HEARTBEAT: Duration = Duration::from_secs(30);
+const TICK: Duration = Duration::from_secs(1);
 
 /// The steps of one command. Steps may overlap; each is numbered when it ends.
 pub(crate) struct Progress {
@@ -59,6 +61,21 @@ impl Step<'_> {
             *spoke = Instant::now();
             drop(writeln!(stderr(), "{line} {elapsed}"));
         }
+    }
+
+    /// Does some work and says meanwhile that it goes on.
+    pub(crate) fn ticking<T>(&self, what: &str, work: impl FnOnce() -> T) -> T {
+        let (done, ended) = channel::<()>();
+        thread::scope(|scope| {
+            scope.spawn(move || {
+                while ended.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
+                    self.note(what);
+                }
+            });
+            let result = work();
+            drop(done);
+            result
+        })
     }
 
     pub(crate) fn done(self) {

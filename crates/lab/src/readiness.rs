@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::cluster::{Cluster, NotInTime, wait_until};
+use crate::cluster::{Cluster, wait_until};
 use crate::diagnosis;
 
 /// Something to wait for.
@@ -52,20 +52,19 @@ impl Expected {
         matches!(self.kind.as_str(), "Deployment" | "DaemonSet" | "StatefulSet")
     }
 
+    pub(crate) async fn exists(&self, cluster: &Cluster) -> Result<bool> {
+        let api = cluster.dynamic(&self.api_version, &self.kind, self.namespace.as_deref());
+        Ok(api.get_opt(&self.name).await?.is_some())
+    }
+
     /// Waits; when it does not get ready the error says what was seen last and what the logs say.
-    pub(crate) async fn wait(&self, cluster: &Cluster, limit: Duration) -> Result<()> {
+    pub(crate) async fn wait(&self, cluster: &Cluster, logs_of: &str, limit: Duration) -> Result<()> {
         let api = cluster.dynamic(&self.api_version, &self.kind, self.namespace.as_deref());
         let is_ready = |object: Option<&DynamicObject>| object.is_some_and(|object| self.is_ready(object));
         let waited = wait_until(&api, &self.name, Instant::now() + limit, is_ready).await;
-        let Err(NotInTime { last }) = waited else {
-            return Ok(());
-        };
-        let seen =
-            last.map_or_else(|| "it does not exist".to_owned(), |object| diagnosis::state_of(&object.data));
-        let logs = match &self.namespace {
-            Some(namespace) => diagnosis::pods(cluster, namespace).await,
-            None => String::new(),
-        };
+        let Err(not_in_time) = waited else { return Ok(()) };
+        let seen = not_in_time.describe(|object| diagnosis::state_of(&object.data));
+        let logs = diagnosis::pods(cluster, logs_of).await;
         bail!("{} {} is not ready after {} s: {seen}\n{logs}", self.kind, self.name, limit.as_secs());
     }
 

@@ -1,17 +1,18 @@
 //! What runs, since when, how big, and ready or why not.
 
-use std::collections::BTreeMap;
 use std::fs;
+use std::path::Path;
 
 use anyhow::Result;
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 use kube::api::{Api, ListParams};
 
-use crate::addons::Addon;
+use crate::addons::{Addon, Installed};
 use crate::cluster::Cluster;
-use crate::components::Component;
-use crate::node::supervise::{self, Life, Spec};
+use crate::components::versions_in;
+use crate::node::processes::Process;
+use crate::node::supervise::{self, Spec};
 use crate::node::{self, Node};
 use crate::paths::Paths;
 use crate::process_table::Running;
@@ -37,15 +38,16 @@ pub(crate) async fn of(cluster: &Cluster) -> Result<Report> {
         );
         processes(&cluster.paths, &running, &mut report)?;
     }
-    addons(cluster, &running, &mut report).await?;
+    if let Err(error) = addons(cluster, &running, &mut report).await {
+        report.is_well = false;
+        report.text += &format!("\nadd-ons: {error:#}\n");
+    }
     Ok(report)
 }
 
 fn processes(paths: &Paths, running: &[Running], report: &mut Report) -> Result<()> {
     let spec: Spec = serde_json::from_slice(&fs::read(paths.state.join(supervise::SPEC))?)?;
-    let lives = fs::read(paths.state.join(supervise::LIVES)).unwrap_or_default();
-    let lives: BTreeMap<String, Life> = serde_json::from_slice(&lives).unwrap_or_default();
-    let versions = Component::load("base", paths)?.versions();
+    let lives = supervise::lives(paths);
     let mut rows = Vec::new();
     for process in spec.processes {
         let found = running.iter().find(|one| one.program() == process.name);
@@ -64,7 +66,7 @@ fn processes(paths: &Paths, running: &[Running], report: &mut Report) -> Result<
         };
         rows.push(vec![
             process.name.clone(),
-            versions.get(&process.name).cloned().unwrap_or_else(|| "Debian".to_owned()),
+            version_of(&process),
             found.map(|one| one.pid.to_string()).unwrap_or_default(),
             found.map(|one| mebibytes(one.rss)).unwrap_or_default(),
             found.map(|one| age(one.age)).unwrap_or_default(),
@@ -76,10 +78,18 @@ fn processes(paths: &Paths, running: &[Running], report: &mut Report) -> Result<
     Ok(())
 }
 
+/// The version that runs, which need not be the one that this checkout would build.
+fn version_of(process: &Process) -> String {
+    let built = process.argv.first().and_then(|program| Path::new(program).ancestors().nth(2));
+    let version = built.and_then(|built| versions_in(built).remove(&process.name));
+    version.unwrap_or_else(|| "Debian".to_owned())
+}
+
 async fn addons(cluster: &Cluster, running: &[Running], report: &mut Report) -> Result<()> {
     let mut rows = Vec::new();
     for addon in Addon::all(&cluster.paths)? {
-        if !addon.is_installed(cluster).await? {
+        let installed = addon.installed(cluster).await?;
+        if installed == Installed::Not || addon.components.iter().any(|component| !component.is_built()) {
             continue;
         }
         let pods: Api<Pod> = Api::namespaced(cluster.client.clone(), addon.namespace());
@@ -88,23 +98,47 @@ async fn addons(cluster: &Cluster, running: &[Running], report: &mut Report) -> 
         if workloads.is_empty() {
             rows.push(vec![addon.name.clone(), addon.version_of(""), addon.title().to_owned()]);
         }
-        for (pod, workload) in pods.iter().filter_map(|pod| Some((pod, workload_of(pod, &workloads)?))) {
-            let (state, is_well) = pod_state(pod);
-            report.is_well &= is_well;
-            let memory = pod.uid().map(|uid| sum(running.iter().filter(|one| one.is_in_pod(&uid))));
-            rows.push(vec![
-                addon.name.clone(),
-                addon.version_of(&workload.name),
-                pod.name_any(),
-                memory.filter(|bytes| *bytes > 0).map(mebibytes).unwrap_or_default(),
-                pod.creation_timestamp().map(|time| age_since(time.0)).unwrap_or_default(),
-                state,
-            ]);
+        for workload in &workloads {
+            rows.extend(workload_rows(&addon, workload, &workloads, &pods, running, report));
+        }
+        if installed == Installed::Other {
+            let note = "of another state of the repository; cargo lab up brings it to this one";
+            rows.push(vec![addon.name.clone(), String::new(), note.to_owned()]);
         }
     }
-    report.text +=
-        &format!("\n{}", table::lines(&["ADD-ON", "VERSION", "POD", "RSS", "AGE", "STATE"], &rows));
+    let head = ["ADD-ON", "VERSION", "POD", "RSS", "AGE", "STATE"];
+    report.text += &format!("\n{}", table::lines(&head, &rows));
     Ok(())
+}
+
+/// A row for each pod of the workload; none at all is not well either.
+fn workload_rows(
+    addon: &Addon,
+    workload: &Expected,
+    workloads: &[Expected],
+    pods: &[Pod],
+    running: &[Running],
+    report: &mut Report,
+) -> Vec<Vec<String>> {
+    let row = |pod: String, memory: String, age: String, state: String| {
+        vec![addon.name.clone(), addon.version_of(&workload.name), pod, memory, age, state]
+    };
+    let is_its = |pod: &&Pod| workload_of(pod, workloads).is_some_and(|other| other.name == workload.name);
+    let mut rows = Vec::new();
+    for pod in pods.iter().filter(is_its) {
+        let (state, is_well) = pod_state(pod);
+        report.is_well &= is_well;
+        let memory = pod.uid().map(|uid| sum(running.iter().filter(|one| one.is_in_pod(&uid))));
+        let memory = memory.filter(|bytes| *bytes > 0).map(mebibytes).unwrap_or_default();
+        let age = pod.creation_timestamp().map(|time| age_since(time.0)).unwrap_or_default();
+        rows.push(row(pod.name_any(), memory, age, state));
+    }
+    if rows.is_empty() {
+        report.is_well = false;
+        let state = format!("{} {} has no pod; cargo lab up installs it again", workload.kind, workload.name);
+        rows.push(row(String::new(), String::new(), String::new(), state));
+    }
+    rows
 }
 
 /// The one of the workloads that made the pod: the longest name that the pod's begins with.

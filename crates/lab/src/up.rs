@@ -1,13 +1,15 @@
 //! Starting a cluster: build what is missing, start the node, load images while the API server starts, install the
 //! add-ons side by side.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File, TryLockError};
-use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use futures::future::try_join_all;
+use k8s_openapi::api::core::v1::Node as KubernetesNode;
+use kube::api::{Api, ListParams};
 use tokio::time::{Instant, sleep};
 
 use crate::addons::Addon;
@@ -17,7 +19,7 @@ use crate::content;
 use crate::image::{self, Image};
 use crate::machine;
 use crate::node::processes::API_SERVER;
-use crate::node::{self, Node, Start};
+use crate::node::{self, Node, Start, supervise};
 use crate::paths::{self, Paths};
 use crate::progress::Progress;
 use crate::readiness::Expected;
@@ -29,6 +31,8 @@ pub(crate) const PAUSE: &str = "lab.local/pause:1";
 pub(crate) const BUSYBOX: &str = "lab.local/busybox:1";
 const API_DEADLINE: Duration = Duration::from_secs(90);
 const NODE_DEADLINE: Duration = Duration::from_secs(90);
+/// As a kubelet does unless it is told otherwise.
+const IMAGES_NAMED_BY_A_NODE: usize = 50;
 const POLL: Duration = Duration::from_millis(100);
 
 /// What the user asked for.
@@ -48,12 +52,17 @@ pub(crate) async fn up(paths: &Paths, wanted: &Wanted<'_>) -> Result<Cluster> {
 }
 
 async fn own(paths: &Paths, wanted: &Wanted<'_>) -> Result<Cluster> {
+    machine::must_be_root()?;
     let _lock = lock(paths)?;
     let running = Node::find(paths);
-    if running.is_none() {
+    match (&running, wanted.port) {
         // Before anything is built or started.
-        machine::can_run(paths)?;
-        node::free_ports(wanted.port)?;
+        (None, port) => {
+            machine::can_run(paths)?;
+            node::free_ports(port)?;
+        }
+        (Some(_), Some(port)) => node::require_port(paths, port)?,
+        (Some(_), None) => {}
     }
     let base = Component::load("base", paths)?;
     build(paths, std::iter::once(&base).chain(components(wanted.addons)))?;
@@ -64,27 +73,76 @@ async fn own(paths: &Paths, wanted: &Wanted<'_>) -> Result<Cluster> {
         None => start(paths, &base, wanted, &progress)?,
     };
     let cluster = Cluster::connect(paths, &paths.kubeconfig(), Some(node), &base.bin()).await?;
-    let (api, images) =
-        tokio::join!(api_server(&cluster, &progress), load_images(&cluster, wanted.addons, &progress));
-    api?;
-    images?;
-    node_ready(&cluster, &progress).await?;
-    install(&cluster, wanted.addons, &progress).await?;
-    Ok(cluster)
+    match bring_up(&cluster, wanted.addons, &progress).await {
+        Ok(()) => Ok(cluster),
+        Err(error) => Err(error.context(format!("the lab is not up{}", restarted(paths)))),
+    }
 }
 
-/// A cluster that is not ours: only add-ons that it has not.
+async fn bring_up(cluster: &Cluster, addons: &[Addon], progress: &Progress) -> Result<()> {
+    let (api, images) = tokio::join!(api_server(cluster, progress), load_images(cluster, addons, progress));
+    api?;
+    images?;
+    node_ready(cluster, progress).await?;
+    install(cluster, addons, progress).await
+}
+
+/// Processes of the node that ended by themselves, with the ends of their logs: often the cause of what is seen elsewhere.
+fn restarted(paths: &Paths) -> String {
+    let lives = supervise::lives(paths);
+    let told = lives.iter().map(|(name, life)| {
+        let exit = life.last_exit.as_deref().unwrap_or("ended");
+        format!(
+            "\n{name} ended {} times, last with {exit}; its log ends:\n{}",
+            life.restarts,
+            tail::of(&paths.log_of(name), 8)
+        )
+    });
+    told.collect()
+}
+
+/// A cluster that is not ours: only add-ons that it has not, and only if its nodes have the images.
 async fn existing(paths: &Paths, kubeconfig: &Path, addons: &[Addon]) -> Result<Cluster> {
     let base = Component::load("base", paths)?;
     build(paths, std::iter::once(&base).chain(components(addons)))?;
     let cluster = Cluster::connect(paths, kubeconfig, None, &base.bin()).await?;
-    for addon in addons {
-        if !addon.is_installed(&cluster).await? {
-            addon.require_images(&cluster).await?;
+    let images = images_of_nodes(&cluster).await?;
+    require_image(&images, BUSYBOX, &tar_of(paths, &busybox())?)?;
+    let mut wanted = Vec::new();
+    for addon in addons.iter().filter(|addon| !addon.is_own_cluster_only()) {
+        if addon.is_somebody_elses(&cluster).await? {
+            eprintln!("lab: {} is on the cluster already and is left as it is", addon.name);
+            continue;
         }
+        for (reference, tar) in addon.image_files(paths)? {
+            require_image(&images, &reference, &tar)?;
+        }
+        wanted.push(addon);
     }
-    install(&cluster, addons, &Progress::new(addons.len())).await?;
+    install(&cluster, wanted.iter().copied(), &Progress::new(wanted.len())).await?;
     Ok(cluster)
+}
+
+/// What each node says it has. A node names only so many images; one that names that many may have more.
+async fn images_of_nodes(cluster: &Cluster) -> Result<Vec<Vec<String>>> {
+    let nodes: Api<KubernetesNode> = Api::all(cluster.client.clone());
+    let nodes = nodes.list(&ListParams::default()).await.context("failed to list the cluster's nodes")?;
+    let images =
+        nodes.into_iter().map(|node| node.status.and_then(|status| status.images).unwrap_or_default());
+    let known = images.filter(|images| images.len() < IMAGES_NAMED_BY_A_NODE);
+    Ok(known.map(|images| images.into_iter().filter_map(|image| image.names).flatten().collect()).collect())
+}
+
+fn require_image(nodes: &[Vec<String>], reference: &str, tar: &Path) -> Result<()> {
+    if nodes.iter().all(|images| images.iter().any(|image| image == reference)) {
+        return Ok(());
+    }
+    Err(Unmet::new(format!(
+        "a node of the cluster lacks image {reference}, and only the lab's own node can be loaded from here; on each node run: \
+         ctr --namespace k8s.io images import {}",
+        tar.display()
+    ))
+    .into())
 }
 
 fn components(addons: &[Addon]) -> impl Iterator<Item = &Component> {
@@ -104,16 +162,32 @@ pub(crate) async fn running(paths: &Paths, kubeconfig: Option<&Path>) -> Result<
 /// The folder of the lab's own kubectl and helm, once they are built.
 pub(crate) fn tools(paths: &Paths) -> Result<PathBuf> {
     let base = Component::load("base", paths)?;
+    if Node::find(paths).is_some() {
+        return Ok(paths.bin());
+    }
     if !base.is_built() {
         return Err(Unmet::new("kubectl and helm are not built yet; run: cargo lab up").into());
     }
-    if Node::find(paths).is_some() { Ok(paths.bin()) } else { Ok(base.bin()) }
+    Ok(base.bin())
+}
+
+/// How long the components that the cache has not would take.
+pub(crate) fn minutes_to_build(paths: &Paths) -> Result<u32> {
+    let addons = Addon::all(paths)?;
+    let base = Component::load("base", paths)?;
+    let missing = std::iter::once(&base).chain(components(&addons)).filter(|component| !component.is_built());
+    Ok(missing
+        .map(|component| (component.name.as_str(), component.minutes()))
+        .collect::<BTreeMap<_, _>>()
+        .values()
+        .sum())
 }
 
 /// One at a time starts or stops a lab. The kernel frees the lock of a process that was killed.
 pub(crate) fn lock(paths: &Paths) -> Result<File> {
-    fs::create_dir_all(paths.lock.parent().unwrap_or(&paths.lock))?;
-    let lock = File::create(&paths.lock)?;
+    let failed = || format!("failed to lock {}", paths.lock.display());
+    fs::create_dir_all(paths.lock.parent().unwrap_or(&paths.lock)).with_context(failed)?;
+    let lock = File::create(&paths.lock).with_context(failed)?;
     if let Err(TryLockError::WouldBlock) = lock.try_lock() {
         eprintln!("lab: another command is starting or stopping this lab; waiting for it");
         lock.lock()?;
@@ -121,8 +195,22 @@ pub(crate) fn lock(paths: &Paths) -> Result<File> {
     Ok(lock)
 }
 
+/// Checks the machine and builds what these add-ons need, without starting anything.
+pub(crate) fn prepare<'a>(
+    paths: &Paths,
+    kubeconfig: Option<&Path>,
+    addons: impl IntoIterator<Item = &'a Addon>,
+) -> Result<()> {
+    if kubeconfig.is_none() && Node::find(paths).is_none() {
+        machine::can_run(paths)?;
+    }
+    let base = Component::load("base", paths)?;
+    let components = addons.into_iter().flat_map(|addon| &addon.components);
+    build(paths, std::iter::once(&base).chain(components))
+}
+
 /// Builds what the cache has not, and says beforehand how long that will take.
-pub(crate) fn build<'a>(paths: &Paths, components: impl Iterator<Item = &'a Component>) -> Result<()> {
+fn build<'a>(paths: &Paths, components: impl Iterator<Item = &'a Component>) -> Result<()> {
     let mut missing: Vec<&Component> = Vec::new();
     for component in components.filter(|component| !component.is_built()) {
         if missing.iter().all(|other| other.name != component.name) {
@@ -132,8 +220,8 @@ pub(crate) fn build<'a>(paths: &Paths, components: impl Iterator<Item = &'a Comp
     if missing.is_empty() {
         return Ok(());
     }
-    machine::can_build(paths)?;
     let minutes: u32 = missing.iter().map(|component| component.minutes()).sum();
+    machine::can_build(paths, minutes)?;
     eprintln!(
         "lab: first run: {} components are built from source, about {minutes} minutes on 2 cores; later runs take them from {}",
         missing.len(),
@@ -153,10 +241,6 @@ fn start(paths: &Paths, base: &Component, wanted: &Wanted<'_>, progress: &Progre
     let bin = base.bin();
     let start = Start { bin: &bin, pause_image: PAUSE, port: wanted.port };
     let node = Node::start(paths, &start)?;
-    fs::create_dir_all(paths.bin())?;
-    for program in ["kubectl", "helm"] {
-        symlink(bin.join(program), paths.bin().join(program))?;
-    }
     step.done();
     Ok(node)
 }
@@ -196,7 +280,10 @@ async fn node_ready(cluster: &Cluster, progress: &Progress) -> Result<()> {
         path: None,
         value: None,
     };
-    expected.wait(cluster, NODE_DEADLINE).await.with_context(|| not_ready(&cluster.paths, "kubelet"))?;
+    expected
+        .wait(cluster, "kube-system", NODE_DEADLINE)
+        .await
+        .with_context(|| not_ready(&cluster.paths, "kubelet"))?;
     step.done();
     Ok(())
 }
@@ -209,11 +296,7 @@ async fn load_images(cluster: &Cluster, addons: &[Addon], progress: &Progress) -
     let has = |reference: &String| present.contains(reference);
     for image in [pause(&cluster.paths)?, busybox()] {
         if !has(&image.reference) {
-            let tar = cluster.paths.cache.join("images").join(format!("{}.tar", image_key(&image)?));
-            if !tar.exists() {
-                image.write(&tar)?;
-            }
-            image::import(node, &tar).await?;
+            image::import(node, &tar_of(&cluster.paths, &image)?).await?;
         }
     }
     for addon in addons.iter().filter(|addon| !addon.image_references().iter().all(has)) {
@@ -269,6 +352,15 @@ fn busybox() -> Image {
     }
 }
 
+/// The image's tar file, written once per content.
+fn tar_of(paths: &Paths, image: &Image) -> Result<PathBuf> {
+    let tar = paths.cache.join("images").join(format!("{}.tar", image_key(image)?));
+    if !tar.exists() {
+        image.write(&tar)?;
+    }
+    Ok(tar)
+}
+
 /// Names what is in the image, so that a changed program or definition makes another file.
 fn image_key(image: &Image) -> Result<String> {
     let mut parts = vec![format!("{image:?}").into_bytes()];
@@ -278,8 +370,12 @@ fn image_key(image: &Image) -> Result<String> {
     Ok(content::name_of(parts.iter().map(Vec::as_slice)))
 }
 
-async fn install(cluster: &Cluster, addons: &[Addon], progress: &Progress) -> Result<()> {
-    let installs = addons.iter().map(async |addon| {
+async fn install(
+    cluster: &Cluster,
+    addons: impl IntoIterator<Item = &Addon>,
+    progress: &Progress,
+) -> Result<()> {
+    let installs = addons.into_iter().map(async |addon| {
         let step = progress.begin(format!("{} ready", addon.title()));
         addon.install(cluster).await?;
         step.done();

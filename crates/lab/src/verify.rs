@@ -1,6 +1,7 @@
 //! `cargo lab test`: everything that must hold before a change lands, from formatting to scenarios on a real cluster.
 //! It ends with one line, `N passed, N failed`.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
@@ -50,7 +51,14 @@ impl Tally {
 }
 
 /// A check of the source: its name and how it is run.
-type Check = (&'static str, fn(&Paths) -> Result<()>);
+type Check = (&'static str, fn(&Paths) -> Result<Verdict>);
+
+/// What a check that did not fail says.
+enum Verdict {
+    Passed,
+    /// It could not be made here, and why.
+    Skipped(&'static str),
+}
 
 const CHECKS: [Check; 4] = [
     ("formatting", formatting),
@@ -62,19 +70,27 @@ const CHECKS: [Check; 4] = [
 /// Runs everything that is chosen, the quickest first, and does not stop at a failure.
 pub(crate) async fn run(paths: &Paths, chosen: &Chosen<'_>) -> Result<Tally> {
     let matches = |name: &str| chosen.filter.is_none_or(|filter| name.contains(filter));
+    let scenarios: Vec<&'static Scenario> = match chosen.tier {
+        Tier::Quick => Vec::new(),
+        Tier::All => scenario::ALL.iter().filter(|scenario| matches(scenario.name)).collect(),
+    };
+    if !scenarios.is_empty() {
+        // What must be put right is said before half an hour of other work.
+        up::prepare(paths, chosen.kubeconfig, &Addon::selected(&needs_of(&scenarios), paths)?)?;
+    }
     let mut tally = Tally::default();
     for (name, check) in CHECKS.iter().filter(|(name, _)| matches(name)) {
         let started = Instant::now();
-        let result = check(paths);
-        tell(name, &result, started);
-        tally.count(result.is_ok());
+        match check(paths) {
+            Ok(Verdict::Skipped(why)) => println!("skip {name} ({why})"),
+            other => {
+                tally.count(other.is_ok());
+                tell(name, other.err().as_ref(), started);
+            }
+        }
     }
     unit_tests(chosen.filter, &mut tally)?;
-    if chosen.tier == Tier::All {
-        let scenarios: Vec<&'static Scenario> =
-            scenario::ALL.iter().filter(|scenario| matches(scenario.name)).collect();
-        run_scenarios(paths, chosen, &scenarios, &mut tally).await?;
-    }
+    run_scenarios(paths, chosen, &scenarios, &mut tally).await?;
     if tally.passed + tally.failed == 0 {
         let filter = chosen.filter.unwrap_or_default();
         return Err(Unmet::new(format!("no check, test or scenario has '{filter}' in its name")).into());
@@ -83,52 +99,51 @@ pub(crate) async fn run(paths: &Paths, chosen: &Chosen<'_>) -> Result<Tally> {
     Ok(tally)
 }
 
-fn tell(name: &str, result: &Result<()>, started: Instant) {
-    let mark = if result.is_ok() { "ok  " } else { "FAIL" };
+fn tell(name: &str, failure: Option<&anyhow::Error>, started: Instant) {
+    let mark = if failure.is_none() { "ok  " } else { "FAIL" };
     println!("{mark} {name:<70} {:>8}", seconds(started.elapsed()));
-    if let Err(error) = result {
+    if let Some(error) = failure {
         println!("{error:#}");
     }
 }
 
-fn formatting(_: &Paths) -> Result<()> {
-    quietly(cargo(&["fmt", "--all", "--check"]))
+fn formatting(_: &Paths) -> Result<Verdict> {
+    let is_there = |tool: &str| quietly(cargo(&[tool, "--version"])).is_ok();
+    if !(is_there("fmt") && is_there("clippy")) {
+        let mut rustup = Command::new("rustup");
+        rustup.args(["component", "add", "rustfmt", "clippy"]);
+        quietly(rustup).context("failed to install rustfmt and clippy")?;
+    }
+    quietly(cargo(&["fmt", "--all", "--check"]))?;
+    Ok(Verdict::Passed)
 }
 
-fn clippy(_: &Paths) -> Result<()> {
-    quietly(cargo(&[
-        "clippy",
-        "--workspace",
-        "--all-targets",
-        "--all-features",
-        "--locked",
-        "--quiet",
-        "--",
-        "-D",
-        "warnings",
-    ]))
+fn clippy(_: &Paths) -> Result<Verdict> {
+    let mut clippy =
+        cargo(&["clippy", "--workspace", "--all-targets", "--all-features", "--locked", "--quiet"]);
+    clippy.args(["--", "-D", "warnings"]);
+    quietly(clippy)?;
+    Ok(Verdict::Passed)
 }
 
 /// Bans, licences and sources. Advisories are apart, because their database is not reachable everywhere.
-fn dependencies(paths: &Paths) -> Result<()> {
-    let mut deny = Command::new(cargo_deny(paths)?);
-    deny.current_dir(paths::workspace()).args(["--log-level", "error", "check", "--hide-inclusion-graph"]);
-    deny.args(["bans", "licenses", "sources"]);
-    quietly(deny)
+fn dependencies(paths: &Paths) -> Result<Verdict> {
+    quietly(deny(paths, &["check", "--hide-inclusion-graph", "bans", "licenses", "sources"])?)?;
+    Ok(Verdict::Passed)
 }
 
-/// Passes with a remark where the database cannot be fetched.
-fn advisories(paths: &Paths) -> Result<()> {
-    let deny = |arguments: &[&str]| {
-        let mut deny = Command::new(cargo_deny(paths)?);
-        deny.current_dir(paths::workspace()).args(["--log-level", "error"]).args(arguments);
-        anyhow::Ok(deny)
-    };
-    if quietly(deny(&["fetch", "db"])?).is_err() {
-        println!("     advisories: their database cannot be reached from here; not checked");
-        return Ok(());
+fn advisories(paths: &Paths) -> Result<Verdict> {
+    if quietly(deny(paths, &["fetch", "db"])?).is_err() {
+        return Ok(Verdict::Skipped("their database cannot be fetched from here"));
     }
-    quietly(deny(&["check", "--disable-fetch", "advisories"])?)
+    quietly(deny(paths, &["check", "--disable-fetch", "advisories"])?)?;
+    Ok(Verdict::Passed)
+}
+
+fn deny(paths: &Paths, arguments: &[&str]) -> Result<Command> {
+    let mut deny = Command::new(cargo_deny(paths)?);
+    deny.current_dir(paths::workspace()).args(["--log-level", "error"]).args(arguments);
+    Ok(deny)
 }
 
 /// cargo-deny, installed into the cache on first use.
@@ -153,24 +168,14 @@ fn unit_tests(filter: Option<&str>, tally: &mut Tally) -> Result<()> {
     let output = test.stderr(Stdio::piped()).output().context("failed to run cargo test")?;
     let said = String::from_utf8_lossy(&output.stdout);
     let counted = results(&said);
-    let broken = !output.status.success() && counted.failed == 0;
-    let ok = output.status.success();
-    println!(
-        "{} {:<70} {:>8}",
-        if ok { "ok  " } else { "FAIL" },
-        unit_title(&counted),
-        seconds(started.elapsed())
-    );
-    if !ok {
-        println!("{said}\n{}", String::from_utf8_lossy(&output.stderr));
-    }
+    let title = format!("unit tests: {} passed, {} failed", counted.passed, counted.failed);
+    let complained = String::from_utf8_lossy(&output.stderr);
+    let failure = (!output.status.success()).then(|| anyhow::anyhow!("{said}\n{complained}"));
+    tell(&title, failure.as_ref(), started);
+    let did_not_run = failure.is_some() && counted.failed == 0;
     tally.passed += counted.passed;
-    tally.failed += counted.failed + usize::from(broken);
+    tally.failed += counted.failed + usize::from(did_not_run);
     Ok(())
-}
-
-fn unit_title(counted: &Tally) -> String {
-    format!("unit tests: {} passed, {} failed", counted.passed, counted.failed)
 }
 
 /// Adds up lines such as `test result: ok. 12 passed; 0 failed; 1 ignored; ...`.
@@ -202,20 +207,12 @@ async fn run_scenarios(
     if possible.is_empty() {
         return Ok(());
     }
-    let mut with: Vec<String> =
-        possible.iter().flat_map(|scenario| scenario.needs).map(ToString::to_string).collect();
-    with.sort();
-    with.dedup();
     let was_running = chosen.kubeconfig.is_some() || Node::find(paths).is_some();
-    let addons = Addon::selected(&with, paths)?;
+    let addons = Addon::selected(&needs_of(&possible), paths)?;
     let wanted = Wanted { addons: &addons, port: None, kubeconfig: chosen.kubeconfig };
     let started = Instant::now();
     let cluster = up::up(paths, &wanted).await;
-    tell(
-        "the lab starts",
-        &cluster.as_ref().map(|_| ()).map_err(|error| anyhow::anyhow!("{error:#}")),
-        started,
-    );
+    tell("the lab starts", cluster.as_ref().err(), started);
     tally.count(cluster.is_ok());
     if let Ok(cluster) = cluster {
         for outcome in scenario::run_all(&cluster, &possible).await {
@@ -227,6 +224,12 @@ async fn run_scenarios(
         crate::node::stop(paths)?;
     }
     Ok(())
+}
+
+/// The add-ons that scenarios need, each once.
+fn needs_of(scenarios: &[&'static Scenario]) -> Vec<String> {
+    let needs: BTreeSet<&str> = scenarios.iter().flat_map(|scenario| scenario.needs).copied().collect();
+    needs.into_iter().map(str::to_owned).collect()
 }
 
 fn cargo(arguments: &[&str]) -> Command {

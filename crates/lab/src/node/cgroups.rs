@@ -25,6 +25,9 @@ pub(crate) fn name(paths: &Paths) -> String {
 pub(crate) fn create(name: &str) -> Result<()> {
     for hierarchy in hierarchies() {
         let cgroup = hierarchy.join(name);
+        if is_version_2(&hierarchy) {
+            enable_controllers(&hierarchy)?;
+        }
         fs::create_dir_all(&cgroup).with_context(|| format!("failed to make cgroup {}", cgroup.display()))?;
         // A version 1 cpuset starts empty, and an empty one takes no process.
         for file in ["cpuset.cpus", "cpuset.mems"] {
@@ -33,6 +36,16 @@ pub(crate) fn create(name: &str) -> Result<()> {
                 fs::write(cgroup.join(file), inherited.trim())?;
             }
         }
+    }
+    Ok(())
+}
+
+/// The kubelet wants every controller that the machine has in the cgroup that it starts from.
+fn enable_controllers(hierarchy: &Path) -> Result<()> {
+    let available = fs::read_to_string(hierarchy.join("cgroup.controllers"))?;
+    for controller in available.split_whitespace() {
+        fs::write(hierarchy.join("cgroup.subtree_control"), format!("+{controller}"))
+            .with_context(|| format!("failed to enable cgroup controller {controller}"))?;
     }
     Ok(())
 }
@@ -49,6 +62,11 @@ pub(crate) fn remove(name: &str, deadline: Instant) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// The hierarchies that still have it.
+pub(crate) fn left_of(name: &str) -> Vec<PathBuf> {
+    hierarchies().into_iter().map(|hierarchy| hierarchy.join(name)).filter(|cgroup| cgroup.exists()).collect()
 }
 
 /// A cgroup's files cannot be removed, only its folders, innermost first.

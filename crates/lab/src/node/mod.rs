@@ -8,7 +8,8 @@ pub(crate) mod processes;
 pub(crate) mod supervise;
 
 use std::fs::{self, File};
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
@@ -21,6 +22,7 @@ use self::network::{NODE_IP, Published};
 use self::supervise::Spec;
 use crate::paths::Paths;
 use crate::process_table::{self, Running};
+use crate::tail;
 use crate::unmet::Unmet;
 
 /// The word by which a node's first process is known; followed by the state folder.
@@ -33,6 +35,8 @@ pub(crate) const DEMO_PORT: u16 = 30080;
 const FIRST_PORT: u16 = 26443;
 const PORTS: [(&str, u16); 3] =
     [("API server", API_PORT), ("OCI registry", REGISTRY_PORT), ("demo application", DEMO_PORT)];
+/// How long the node may take until it listens.
+const START_DEADLINE: Duration = Duration::from_secs(20);
 /// How long the kernel may take to end a lab's processes.
 const STOP_DEADLINE: Duration = Duration::from_secs(10);
 const POLL: Duration = Duration::from_millis(20);
@@ -55,20 +59,23 @@ pub(crate) struct Start<'a> {
 impl Node {
     /// The lab's node, if it runs.
     pub(crate) fn find(paths: &Paths) -> Option<Self> {
-        let first_processes = supervisors(paths);
-        // `unshare`, the parent, has the same words in its command line; the node is the one that is no wrapper.
-        first_processes
-            .iter()
-            .find(|process| process.program() != "unshare")
-            .map(|process| Self { pid: process.pid })
+        let words = process_table::all().into_iter();
+        words.filter(|process| is_node(process, paths)).map(|process| Self { pid: process.pid }).next()
     }
 
     /// Starts a node with empty state. Whatever a killed predecessor left is removed first.
     pub(crate) fn start(paths: &Paths, start: &Start<'_>) -> Result<Self> {
         stop(paths)?;
+        // Held until the node listens: two labs that start at once must not choose the same ports.
+        let choosing = File::create(paths.lock.with_file_name("ports.lock"))?;
+        choosing.lock()?;
         let port = free_ports(start.port)?;
         fs::create_dir_all(paths.log())?;
         fs::create_dir_all(paths.var_lib())?;
+        fs::create_dir_all(paths.bin())?;
+        for program in ["kubectl", "helm"] {
+            symlink(start.bin.join(program), paths.bin().join(program))?;
+        }
         let cgroup = cgroups::name(paths);
         cgroups::create(&cgroup)?;
         pki::write(&paths.pki(), &paths.kubeconfig(), &format!("127.0.0.1:{port}"))?;
@@ -76,7 +83,21 @@ impl Node {
         let spec =
             Spec { processes: processes::all(start.bin, &paths.pki()), published: published_from(port) };
         fs::write(paths.state.join(supervise::SPEC), serde_json::to_vec_pretty(&spec)?)?;
-        spawn(paths)
+        let node = spawn(paths)?;
+        node.wait_until_listening(paths, port)?;
+        Ok(node)
+    }
+
+    /// The node publishes its ports first of all; if it cannot even do that it ends and says why.
+    fn wait_until_listening(&self, paths: &Paths, port: u16) -> Result<()> {
+        let deadline = Instant::now() + START_DEADLINE;
+        while TcpStream::connect(("127.0.0.1", port)).is_err() {
+            if !self.is_running() || Instant::now() > deadline {
+                bail!("the node does not start; its log says:\n{}", tail::of(&paths.log_of("node"), 20));
+            }
+            thread::sleep(POLL);
+        }
+        Ok(())
     }
 
     /// Everything that runs in the lab, containers included, as the host sees it.
@@ -89,73 +110,95 @@ impl Node {
         PathBuf::from(format!("/proc/{}/root/run/containerd/containerd.sock", self.pid))
     }
 
+    /// A first process that is only waited for has ended, and with it everything else.
     pub(crate) fn is_running(&self) -> bool {
-        Path::new(&format!("/proc/{}/root/", self.pid)).exists()
+        process_table::is_alive(self.pid)
     }
 }
 
-/// Ends whatever runs of this lab and removes all it left, whoever started it and however far it came.
-pub(crate) fn stop(paths: &Paths) -> Result<()> {
+/// Ends whatever runs of this lab and removes all it left, whoever started it and however far it came. Says whether there
+/// was anything.
+pub(crate) fn stop(paths: &Paths) -> Result<bool> {
     let deadline = Instant::now() + STOP_DEADLINE;
-    loop {
-        let running = supervisors(paths);
-        if running.is_empty() {
-            break;
+    let mut was_there = paths.state.exists();
+    // Its wrapper ends by itself, after everything else; it is killed only when there is no node below it yet.
+    while let Some(process) = Node::find(paths).map(|node| node.pid).or_else(|| wrapper(paths)) {
+        was_there = true;
+        kill(process)?;
+        while process_table::is_alive(process) {
+            if Instant::now() > deadline {
+                bail!(
+                    "process {process} of the lab did not end within {} s of being killed",
+                    STOP_DEADLINE.as_secs()
+                );
+            }
+            thread::sleep(POLL);
         }
-        if Instant::now() > deadline {
-            let pids: Vec<i32> = running.iter().map(|process| process.pid).collect();
-            bail!(
-                "processes {pids:?} of the lab did not end within {} s of being killed",
-                STOP_DEADLINE.as_secs()
-            );
-        }
-        for pid in running.iter().filter_map(|process| Pid::from_raw(process.pid)) {
-            // It may have ended since we looked.
-            kill_process(pid, Signal::KILL).or_else(|error| match error {
-                rustix::io::Errno::SRCH => Ok(()),
-                other => Err(other),
-            })?;
-        }
-        thread::sleep(POLL);
     }
     cgroups::remove(&cgroups::name(paths), deadline)?;
     match fs::remove_dir_all(&paths.state) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
             Err(error).with_context(|| format!("failed to remove {}", paths.state.display()))
         }
-        _ => Ok(()),
+        _ => Ok(was_there),
     }
 }
 
-fn supervisors(paths: &Paths) -> Vec<Running> {
-    let state = paths.state.display().to_string();
-    let is_ours = |process: &Running| process.arguments.ends_with(&[SUPERVISE.to_owned(), state.clone()]);
-    process_table::all().into_iter().filter(is_ours).collect()
+fn kill(pid: i32) -> Result<()> {
+    let pid = Pid::from_raw(pid).context("there is no process 0")?;
+    match kill_process(pid, Signal::KILL) {
+        // It ended since we looked.
+        Ok(()) | Err(rustix::io::Errno::SRCH) => Ok(()),
+        Err(error) => Err(error).with_context(|| format!("failed to kill process {pid:?}")),
+    }
 }
 
-/// `unshare` makes the namespaces; `setsid` detaches them from this terminal.
+/// Only root can make the namespaces, so nobody else's process is taken for a node.
+fn is_node(process: &Running, paths: &Paths) -> bool {
+    let state = paths.state.display().to_string();
+    matches!(process.arguments.as_slice(), [_, word, folder] if word == SUPERVISE && *folder == state)
+        && process.is_of_root()
+}
+
+/// `setsid` or `unshare` that starts this lab's node.
+fn wrapper(paths: &Paths) -> Option<i32> {
+    let ending = [SUPERVISE.to_owned(), paths.state.display().to_string()];
+    let is_wrapper = |process: &Running| {
+        matches!(process.program(), "setsid" | "unshare")
+            && process.arguments.ends_with(&ending)
+            && process.is_of_root()
+    };
+    process_table::all().into_iter().find(is_wrapper).map(|process| process.pid)
+}
+
+/// `unshare` makes the namespaces; `setsid` detaches them from this terminal. The program is this very process's, even if
+/// the file was replaced by a build meanwhile.
 fn spawn(paths: &Paths) -> Result<Node> {
     let log = File::options().create(true).append(true).open(paths.log_of("node"))?;
+    let path = std::env::var("PATH").unwrap_or_default();
     Command::new("setsid")
         .args(["unshare", "--pid", "--fork", "--mount", "--propagation", "private", "--"])
-        .arg(std::env::current_exe()?)
+        .arg(format!("/proc/{}/exe", std::process::id()))
         .arg(SUPERVISE)
         .arg(&paths.state)
+        // Nothing of the user's settings, such as proxies, is for the cluster.
+        .env_clear()
+        .env("PATH", format!("{path}:/usr/sbin:/sbin"))
+        .env("HOME", "/root")
         .current_dir("/")
         .stdin(Stdio::null())
         .stdout(log.try_clone()?)
         .stderr(log)
         .spawn()
         .context("failed to run setsid and unshare (Debian package util-linux)")?;
-    let deadline = Instant::now() + STOP_DEADLINE;
+    let deadline = Instant::now() + START_DEADLINE;
     while Instant::now() < deadline {
         if let Some(node) = Node::find(paths) {
             return Ok(node);
         }
         thread::sleep(POLL);
     }
-    let said = fs::read_to_string(paths.log_of("node")).unwrap_or_default();
-    bail!("the node did not start: {}", said.trim());
+    bail!("the node does not start; its log says:\n{}", tail::of(&paths.log_of("node"), 20));
 }
 
 /// Three ports in a row that are free on the loopback address; a port that the user chose must be.
@@ -185,6 +228,18 @@ fn published_from(first: u16) -> Vec<Published> {
         to: format!("{NODE_IP}:{node}"),
     };
     (first..).zip(PORTS).map(publish).collect()
+}
+
+/// A lab that runs keeps its ports.
+pub(crate) fn require_port(paths: &Paths, port: u16) -> Result<()> {
+    let api = published(paths, API_PORT)?;
+    if api == format!("127.0.0.1:{port}") {
+        return Ok(());
+    }
+    Err(Unmet::new(format!(
+        "the lab runs already, with its API server on {api}; stop it first, or leave --port out"
+    ))
+    .into())
 }
 
 /// The published address of one of the node's ports.

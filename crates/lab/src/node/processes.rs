@@ -51,10 +51,6 @@ pub(crate) fn all(bin: &Path, pki: &Path) -> Vec<Process> {
     ]
 }
 
-fn flags<const N: usize>(flags: [String; N]) -> Vec<String> {
-    flags.into()
-}
-
 fn etcd() -> Vec<String> {
     [
         "--data-dir=/var/lib/etcd",
@@ -70,7 +66,7 @@ fn etcd() -> Vec<String> {
 }
 
 fn api_server(pki: &str) -> Vec<String> {
-    flags([
+    vec![
         "--etcd-servers=http://127.0.0.1:2379".to_owned(),
         format!("--service-cluster-ip-range={SERVICES}"),
         "--secure-port=6443".to_owned(),
@@ -99,11 +95,11 @@ fn api_server(pki: &str) -> Vec<String> {
         "--audit-log-path=/var/log/audit.log".to_owned(),
         "--audit-log-maxsize=200".to_owned(),
         "--audit-log-maxbackup=2".to_owned(),
-    ])
+    ]
 }
 
 fn controller_manager(pki: &str) -> Vec<String> {
-    flags([
+    vec![
         format!("--kubeconfig={pki}/kube-controller-manager.kubeconfig"),
         format!("--service-account-private-key-file={pki}/service-accounts.key"),
         format!("--root-ca-file={pki}/ca.crt"),
@@ -113,31 +109,31 @@ fn controller_manager(pki: &str) -> Vec<String> {
         "--leader-elect=false".to_owned(),
         format!("--cluster-cidr={PODS}"),
         "--allocate-node-cidrs".to_owned(),
-    ])
+    ]
 }
 
 fn scheduler(pki: &str) -> Vec<String> {
-    flags([format!("--kubeconfig={pki}/kube-scheduler.kubeconfig"), "--leader-elect=false".to_owned()])
+    vec![format!("--kubeconfig={pki}/kube-scheduler.kubeconfig"), "--leader-elect=false".to_owned()]
 }
 
 fn kubelet(pki: &str) -> Vec<String> {
-    flags([
+    vec![
         format!("--config={CONFIG}/kubelet.yaml"),
         format!("--kubeconfig={pki}/kubelet.kubeconfig"),
         format!("--node-ip={NODE_IP}"),
         "--hostname-override=lab".to_owned(),
-    ])
+    ]
 }
 
 fn kube_proxy(pki: &str) -> Vec<String> {
-    flags([
+    vec![
         format!("--kubeconfig={pki}/kube-proxy.kubeconfig"),
         "--hostname-override=lab".to_owned(),
         "--proxy-mode=iptables".to_owned(),
         format!("--cluster-cidr={PODS}"),
         // The limit is the whole machine's, not the lab's.
         "--conntrack-max-per-core=0".to_owned(),
-    ])
+    ]
 }
 
 /// Writes the files that the flags above name.
@@ -213,10 +209,11 @@ kind: KubeletConfiguration
 authentication:
   anonymous: {{enabled: false}}
   webhook: {{enabled: true}}
-  x509: {{clientCAFile: {pki}/ca.crt}}
+  x509:
+    clientCAFile: "{pki}/ca.crt"
 authorization: {{mode: Webhook}}
-tlsCertFile: {pki}/kubelet.crt
-tlsPrivateKeyFile: {pki}/kubelet.key
+tlsCertFile: "{pki}/kubelet.crt"
+tlsPrivateKeyFile: "{pki}/kubelet.key"
 cgroupDriver: cgroupfs
 # Its own root: a kubelet removes every container below its root that it does not know, another lab's too.
 cgroupRoot: /{cgroup}
@@ -228,7 +225,7 @@ containerRuntimeEndpoint: unix://{CONTAINERD}
 failSwapOn: false
 volumePluginDir: /var/lib/kubelet/volume-plugins
 # The disk is shared with builds. The kubelet must neither evict for it nor delete images, which nobody can pull again.
-evictionHard: {{memory.available: 100Mi, nodefs.available: 1%, imagefs.available: 1%, nodefs.inodesFree: 1%}}
+evictionHard: {{memory.available: 100Mi, nodefs.available: 200Mi, imagefs.available: 200Mi}}
 imageGCHighThresholdPercent: 100
 imageGCLowThresholdPercent: 99
 "#

@@ -1,7 +1,7 @@
 //! The node's first process. It is process 1 of a process namespace and holds a mount namespace of its own, so when it
 //! ends, however it ends, the kernel ends every process, mount and network of the lab with it.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -34,12 +34,18 @@ pub(crate) struct Life {
 }
 
 pub(crate) const SPEC: &str = "node.json";
-pub(crate) const LIVES: &str = "lives.json";
+const LIVES: &str = "lives.json";
 /// A process that lived this long was well; its next start is not delayed.
 const SETTLED: Duration = Duration::from_secs(10);
 const FIRST_RESTART: Duration = Duration::from_millis(300);
 const SLOWEST_RESTART: Duration = Duration::from_secs(10);
 const POLL: Duration = Duration::from_millis(50);
+
+/// What became of the node's processes: those that ended at least once.
+pub(crate) fn lives(paths: &Paths) -> BTreeMap<String, Life> {
+    let text = fs::read(paths.state.join(LIVES)).unwrap_or_default();
+    serde_json::from_slice(&text).unwrap_or_default()
+}
 
 /// Who waits for the end of which process.
 type Waiters = Arc<Mutex<HashMap<i32, Sender<WaitStatus>>>>;

@@ -14,7 +14,7 @@ use super::{DEADLINE, Ground, Scenario};
 use crate::audit::{self, Request};
 
 pub(super) const SCENARIO: Scenario = Scenario {
-    name: "the_audit_log_tells_who_wrote_what_and_that_a_controller_at_rest_writes_nothing",
+    name: "the_audit_log_tells_who_wrote_what_and_who_wrote_nothing",
     needs: &["flux"],
     needs_node: true,
     alone: false,

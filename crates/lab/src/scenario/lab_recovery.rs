@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail, ensure};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::io::{AsyncBufReadExt, BufReader};
-use tokio::process::Command;
+use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
 use super::{Ground, Scenario};
@@ -26,25 +26,27 @@ pub(super) const SCENARIO: Scenario = Scenario {
 };
 
 const UP_DEADLINE: Duration = Duration::from_secs(150);
-/// `up` is killed when it says that this many of its steps are done.
-const MOMENTS: [usize; 3] = [1, 2, 4];
+/// `up` is killed when it says that this many of its steps are done: at once, and then ever later.
+const MOMENTS: [usize; 4] = [0, 1, 3, 5];
 
 async fn run(ground: &Ground) -> Result<()> {
     let second = format!("{}-killed", ground.cluster.paths.lab());
     let paths = Paths::of(&second)?;
     let lab = async |arguments: &[&str]| lab(&second, arguments).await;
     lab(&["down"]).await?;
-    let before = Traces::of_this_machine(&paths)?;
     for steps in MOMENTS {
+        // From a node that was killed itself, with all that it ran; the first time from nothing.
+        if let Some(node) = Node::find(&paths) {
+            kill(node.pid)?;
+        }
         kill_up_after(&second, steps).await.with_context(|| format!("killing up after {steps} steps"))?;
         lab(&["up"]).await.with_context(|| format!("up after it was killed at step {steps}"))?;
         lab(&["status"]).await.context("not everything is well after the kill")?;
-        // The next one starts from a node that was killed itself, with all that it ran.
-        kill(Node::find(&paths).context("the lab does not run")?.pid)?;
     }
+    let namespaces = Namespaces::of(&Node::find(&paths).context("the lab does not run")?)?;
+    ensure!(!namespaces.inhabitants().is_empty(), "nothing runs in the lab, so nothing could be left");
     lab(&["down"]).await?;
-    let after = Traces::of_this_machine(&paths)?;
-    ensure!(before == after, "the lab left something behind: before {before:?}, after {after:?}");
+    leaves_nothing(&paths, &namespaces)?;
     ensure!(
         ground.cluster.node.as_ref().is_some_and(Node::is_running),
         "the other lab does not run any more"
@@ -57,15 +59,22 @@ async fn kill_up_after(lab: &str, steps: usize) -> Result<()> {
     let mut up = command(lab, &["up"]).stderr(Stdio::piped()).spawn()?;
     let mut said = BufReader::new(up.stderr.take().context("up says nothing")?).lines();
     let mut seen = 0;
+    if steps == 0 {
+        return end(&mut up).await;
+    }
     while let Some(line) = timeout(UP_DEADLINE, said.next_line()).await.context("up hangs")?? {
         seen += usize::from(line.starts_with('['));
         if seen == steps {
-            kill(up.id().context("up ended too early")?.cast_signed())?;
-            up.wait().await?;
-            return Ok(());
+            return end(&mut up).await;
         }
     }
     bail!("up ended before step {steps}")
+}
+
+async fn end(up: &mut Child) -> Result<()> {
+    kill(up.id().context("up ended too early")?.cast_signed())?;
+    up.wait().await?;
+    Ok(())
 }
 
 async fn lab(name: &str, arguments: &[&str]) -> Result<()> {
@@ -88,48 +97,69 @@ fn kill(pid: i32) -> Result<()> {
     kill_process(pid, Signal::KILL).context("failed to kill")
 }
 
-/// What a lab can leave on a machine.
-#[derive(Debug, Eq, PartialEq)]
-struct Traces {
-    processes: BTreeSet<String>,
-    mounts: BTreeSet<String>,
-    network_namespaces: BTreeSet<String>,
-    cgroups: BTreeSet<String>,
-    packet_rules: String,
-    state: bool,
-}
+/// The namespaces that only a lab's processes are in.
+#[derive(Debug)]
+struct Namespaces(BTreeSet<String>);
 
-impl Traces {
-    fn of_this_machine(paths: &Paths) -> Result<Self> {
-        let state = paths.state.display().to_string();
-        let mentions = |text: &String| text.contains(&state);
-        let processes = process_table::all().into_iter().map(|process| process.arguments.join(" "));
-        let names = |folder: &str| -> BTreeSet<String> {
-            let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-            entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
-        };
-        let cgroup = cgroups::name(paths);
-        let hierarchies = names("/sys/fs/cgroup");
-        Ok(Self {
-            processes: processes.filter(mentions).collect(),
-            mounts: fs::read_to_string("/proc/mounts")?.lines().map(str::to_owned).collect(),
-            network_namespaces: names("/run/netns"),
-            cgroups: hierarchies
-                .into_iter()
-                .filter(|hierarchy| {
-                    *hierarchy == cgroup || names(&format!("/sys/fs/cgroup/{hierarchy}")).contains(&cgroup)
-                })
-                .collect(),
-            packet_rules: packet_rules()?,
-            state: paths.state.exists(),
-        })
+impl Namespaces {
+    const KINDS: [&str; 3] = ["pid", "mnt", "net"];
+
+    /// Those of the node and of all its pods, without the machine's own.
+    fn of(node: &Node) -> Result<Self> {
+        let mut all: BTreeSet<String> =
+            node.processes().iter().flat_map(|process| Self::of_process(process.pid)).collect();
+        // The node's first process is on the machine's network, to listen there for clients.
+        for own in Self::of_process(std::process::id().cast_signed()) {
+            all.remove(&own);
+        }
+        ensure!(
+            all.len() > Self::KINDS.len(),
+            "the lab's processes are in no namespaces of their own: {all:?}"
+        );
+        Ok(Self(all))
+    }
+
+    fn of_process(pid: i32) -> Vec<String> {
+        let link = |kind: &&str| fs::read_link(format!("/proc/{pid}/ns/{kind}")).ok();
+        Self::KINDS.iter().filter_map(|kind| Some(link(kind)?.display().to_string())).collect()
+    }
+
+    /// Processes that are in one of them. Mounts, networks and packet rules live exactly as long as somebody is.
+    fn inhabitants(&self) -> Vec<String> {
+        let all = process_table::all().into_iter();
+        let inside = all.filter(|process| {
+            Self::of_process(process.pid).iter().any(|namespace| self.0.contains(namespace))
+        });
+        inside.map(|process| process.arguments.join(" ")).collect()
     }
 }
 
-/// Without counters and comments, which change by themselves.
+/// What a lab could leave: somebody in its namespaces, one of them held by a mount, cgroups, files, rules on the host.
+fn leaves_nothing(paths: &Paths, namespaces: &Namespaces) -> Result<()> {
+    let inhabitants = namespaces.inhabitants();
+    ensure!(inhabitants.is_empty(), "processes of the lab still run: {inhabitants:?}");
+    let state = paths.state.display().to_string();
+    let mounts = fs::read_to_string("/proc/self/mountinfo")?;
+    let is_its =
+        |line: &&str| line.contains(&state) || namespaces.0.iter().any(|namespace| line.contains(namespace));
+    let mounts: Vec<&str> = mounts.lines().filter(is_its).collect();
+    ensure!(mounts.is_empty(), "mounts of the lab are left: {mounts:?}");
+    let cgroups = cgroups::left_of(&cgroups::name(paths));
+    ensure!(cgroups.is_empty(), "cgroups of the lab are left: {cgroups:?}");
+    ensure!(!paths.state.exists(), "{state} is left");
+    let rules = packet_rules()?;
+    ensure!(rules.is_empty(), "packet rules of a cluster are on the host: {rules}");
+    Ok(())
+}
+
+/// Rules that kube-proxy and the network plugins make, on the host itself, where there must be none.
 fn packet_rules() -> Result<String> {
     let output =
         std::process::Command::new("iptables-save").output().context("failed to run iptables-save")?;
     let rules = String::from_utf8_lossy(&output.stdout);
-    Ok(rules.lines().filter(|line| line.starts_with("-A")).collect::<Vec<_>>().join("\n"))
+    Ok(rules
+        .lines()
+        .filter(|line| line.contains("KUBE-") || line.contains("CNI-"))
+        .collect::<Vec<_>>()
+        .join("\n"))
 }

@@ -24,7 +24,7 @@ use tokio::process::Command;
 use tokio::time::timeout;
 
 use crate::addons::Addon;
-use crate::cluster::{Cluster, NotInTime, wait_until};
+use crate::cluster::{Cluster, wait_until};
 use crate::diagnosis;
 use crate::progress::seconds;
 
@@ -208,9 +208,8 @@ pub(crate) async fn seen(
     match wait_until(api, name, deadline, is_wanted).await {
         Ok(Some(object)) => Ok(object),
         Ok(None) => bail!("{kind} {name} does not exist"),
-        Err(NotInTime { last }) => {
-            let state = last
-                .map_or_else(|| "it does not exist".to_owned(), |object| diagnosis::state_of(&object.data));
+        Err(not_in_time) => {
+            let state = not_in_time.describe(|object| diagnosis::state_of(&object.data));
             bail!("{kind} {name} is not as expected after {} s: {state}", DEADLINE.as_secs())
         }
     }
@@ -241,9 +240,7 @@ where
 {
     let deadline = tokio::time::Instant::now() + DEADLINE;
     let waited = wait_until(api, name, deadline, |object| object.is_none()).await;
-    let Err(NotInTime { last }) = waited else {
-        return Ok(());
-    };
-    let finalizers = last.map(|object| object.finalizers().to_vec()).unwrap_or_default();
-    bail!("{kind} {name} is still there after {} s, finalizers {finalizers:?}", DEADLINE.as_secs())
+    let Err(not_in_time) = waited else { return Ok(()) };
+    let state = not_in_time.describe(|object| format!("finalizers {:?}", object.finalizers()));
+    bail!("{kind} {name} is still there after {} s: {state}", DEADLINE.as_secs())
 }
