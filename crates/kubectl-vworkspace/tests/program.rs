@@ -308,7 +308,7 @@ fn several_files_and_directories_come_in_the_order_given() {
 fn yaml_is_read_as_kubectl_reads_it() {
     let counts = |field: &str| {
         let yaml = format!(
-            "apiVersion: apps/v1\nkind: ReplicaSet\nspec: {{replicas: 8}}\nstatus: {{fullyLabeledReplicas: {field}}}\n"
+            "apiVersion: apps/v1\nkind: ReplicaSet\nspec: {{replicas: 9}}\nstatus: {{fullyLabeledReplicas: {field}}}\n"
         );
         json(&["-f", "-"], &yaml).0[0]["message"]
             .as_str()
@@ -316,17 +316,17 @@ fn yaml_is_read_as_kubectl_reads_it() {
             .to_owned()
     };
     for (written, read) in [
-        ("3", "Labelled: 3/8"),
-        ("3.0", "Labelled: 3/8"),
-        ("0.3e1", "Labelled: 3/8"),
-        ("003", "Labelled: 3/8"),
-        ("0x3", "Labelled: 3/8"),
-        ("\"3\"", "Labelled: 0/8"),
-        ("3.5", "Labelled: 0/8"),
-        ("~", "Labelled: 0/8"),
-        ("yes", "Labelled: 0/8"),
-        ("18446744073709551616", "Labelled: 0/8"),
-        ("010", "Available: 0/8"),
+        ("3", "Labelled: 3/9"),
+        ("3.0", "Labelled: 3/9"),
+        ("0.3e1", "Labelled: 3/9"),
+        ("003", "Labelled: 3/9"),
+        ("0x3", "Labelled: 3/9"),
+        ("\"3\"", "Labelled: 0/9"),
+        ("3.5", "Labelled: 0/9"),
+        ("~", "Labelled: 0/9"),
+        ("yes", "Labelled: 0/9"),
+        ("18446744073709551616", "Labelled: 0/9"),
+        ("010", "Labelled: 8/9"),
     ] {
         assert_eq!(counts(written), read, "{written}");
     }
