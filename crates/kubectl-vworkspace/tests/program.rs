@@ -4,8 +4,12 @@
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
+use clap::Parser;
+use kubectl_vworkspace::cli::{Cli, Command};
+use kubectl_vworkspace::paint::Colour;
+use kubectl_vworkspace::status;
 use serde_json::Value;
 
 struct Run {
@@ -15,7 +19,7 @@ struct Run {
 }
 
 fn run(arguments: &[&str], input: &[u8]) -> Run {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_kubectl-vworkspace"))
+    let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_kubectl-vworkspace"))
         .args(arguments)
         .env_remove("KUBECONFIG")
         .env("HOME", "/nonexistent")
@@ -35,7 +39,7 @@ fn run(arguments: &[&str], input: &[u8]) -> Run {
     }
 }
 
-fn status(input: &str) -> Run {
+fn status_of(input: &str) -> Run {
     run(&["status", "-f", "-"], input.as_bytes())
 }
 
@@ -69,6 +73,17 @@ fn every_output_format_is_as_recorded() {
     assert_golden("shop.strict.wide", &strict.out);
 }
 
+/// What a person sees at a terminal.
+#[test]
+fn colour_is_as_recorded() {
+    let file = folder("fixtures").join("shop.yaml");
+    let arguments = ["kubectl-vworkspace", "status", "-f", file.to_str().unwrap()];
+    let Command::Status(args) = Cli::parse_from(arguments).command else { panic!("not status") };
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    status::run(&args, &mut out, &mut err, Colour::Always).unwrap();
+    assert_golden("shop.colour", &String::from_utf8(out).unwrap());
+}
+
 #[test]
 fn help_is_as_recorded() {
     assert_golden("help", &run(&["--help"], b"").out);
@@ -82,11 +97,11 @@ fn the_worst_object_decides_the_exit_code() {
     let failed =
         "apiVersion: a.b/v1\nkind: C\nstatus: {conditions: [{type: Stalled, status: 'True'}]}\n---\n";
     let refused = "apiVersion: v1\nkind: Pod\nstatus: 7\n---\n";
-    assert_eq!(status(current).exit, 0);
-    assert_eq!(status(&[current, waiting].concat()).exit, 1);
-    assert_eq!(status(&[current, failed, waiting].concat()).exit, 2);
-    assert_eq!(status(&[refused, failed, waiting].concat()).exit, 3);
-    assert_eq!(status("{\"apiVersion\": \"v1\", \"kind\": \"List\", \"items\": []}").exit, 0);
+    assert_eq!(status_of(current).exit, 0);
+    assert_eq!(status_of(&[current, waiting].concat()).exit, 1);
+    assert_eq!(status_of(&[current, failed, waiting].concat()).exit, 2);
+    assert_eq!(status_of(&[refused, failed, waiting].concat()).exit, 3);
+    assert_eq!(status_of("{\"apiVersion\": \"v1\", \"kind\": \"List\", \"items\": []}").exit, 0);
 }
 
 #[test]
@@ -153,7 +168,7 @@ fn bad_input_is_told_with_its_place() {
         ("{\"kind\": 1e999}", "document 1, line 1, column 14: failed to read JSON: number out of range"),
     ];
     for (input, wanted) in cases {
-        let found = status(input);
+        let found = status_of(input);
         assert!(found.err.contains(wanted), "{input:?}: {}", found.err);
         assert_eq!(found.exit, 3, "{input:?}");
     }
@@ -241,22 +256,22 @@ fn several_files_and_directories_come_in_the_order_given() {
 fn yaml_is_read_as_kubectl_reads_it() {
     let counts = |field: &str| {
         let yaml = format!(
-            "apiVersion: apps/v1\nkind: ReplicaSet\nspec: {{replicas: 8}}\nstatus: {{fullyLabeledReplicas: {field}}}\n"
+            "apiVersion: apps/v1\nkind: ReplicaSet\nspec: {{replicas: 9}}\nstatus: {{fullyLabeledReplicas: {field}}}\n"
         );
         json(&["-f", "-"], &yaml).0[0]["message"].as_str().unwrap().to_owned()
     };
     for (written, read) in [
-        ("3", "Labelled: 3/8"),
-        ("3.0", "Labelled: 3/8"),
-        ("0.3e1", "Labelled: 3/8"),
-        ("003", "Labelled: 3/8"),
-        ("0x3", "Labelled: 3/8"),
-        ("\"3\"", "Labelled: 0/8"),
-        ("3.5", "Labelled: 0/8"),
-        ("~", "Labelled: 0/8"),
-        ("yes", "Labelled: 0/8"),
-        ("18446744073709551616", "Labelled: 0/8"),
-        ("010", "Available: 0/8"),
+        ("3", "Labelled: 3/9"),
+        ("3.0", "Labelled: 3/9"),
+        ("0.3e1", "Labelled: 3/9"),
+        ("003", "Labelled: 3/9"),
+        ("0x3", "Labelled: 3/9"),
+        ("\"3\"", "Labelled: 0/9"),
+        ("3.5", "Labelled: 0/9"),
+        ("~", "Labelled: 0/9"),
+        ("yes", "Labelled: 0/9"),
+        ("18446744073709551616", "Labelled: 0/9"),
+        ("010", "Labelled: 8/9"),
     ] {
         assert_eq!(counts(written), read, "{written}");
     }
@@ -306,7 +321,7 @@ fn public_cases_of_the_reference_go_through_the_program() {
 
 #[test]
 fn output_to_a_pipe_has_no_colour_and_obeys_no_control_character() {
-    let found = status(
+    let found = status_of(
         "apiVersion: a.b/v1\nkind: C\nmetadata: {name: \"x\\e[31m\"}\nstatus: {conditions: [{type: Stalled, status: 'True', message: \"a\\nb\\e]0;c\"}]}\n",
     );
     assert!(!found.out.contains('\x1b'), "{:?}", found.out);
