@@ -8,31 +8,25 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use futures::future::try_join_all;
-use k8s_openapi::api::core::v1::Node as KubernetesNode;
-use kube::api::{Api, ListParams};
 use tokio::time::{Instant, sleep};
 
 use crate::addons::Addon;
 use crate::cluster::Cluster;
 use crate::components::Component;
-use crate::content;
-use crate::image::{self, Image};
+use crate::existing_cluster;
+use crate::image;
 use crate::machine;
 use crate::node::processes::API_SERVER;
 use crate::node::{self, Node, Start, supervise};
-use crate::paths::{self, Paths};
+use crate::node_images;
+use crate::paths::Paths;
 use crate::progress::Progress;
 use crate::readiness::Expected;
 use crate::tail;
 use crate::unmet::Unmet;
 
-/// Small images that the node itself and every scenario needs.
-pub(crate) const PAUSE: &str = "lab.local/pause:1";
-pub(crate) const BUSYBOX: &str = "lab.local/busybox:1";
 const API_DEADLINE: Duration = Duration::from_secs(90);
 const NODE_DEADLINE: Duration = Duration::from_secs(90);
-/// As a kubelet does unless it is told otherwise.
-const IMAGES_NAMED_BY_A_NODE: usize = 50;
 const POLL: Duration = Duration::from_millis(100);
 
 /// What the user asked for.
@@ -46,7 +40,7 @@ pub(crate) struct Wanted<'a> {
 /// Brings the cluster to what is wanted; what runs already is left as it is.
 pub(crate) async fn up(paths: &Paths, wanted: &Wanted<'_>) -> Result<Cluster> {
     match wanted.kubeconfig {
-        Some(kubeconfig) => existing(paths, kubeconfig, wanted.addons).await,
+        Some(kubeconfig) => existing_cluster::up(paths, kubeconfig, wanted.addons).await,
         None => own(paths, wanted).await,
     }
 }
@@ -99,50 +93,6 @@ fn restarted(paths: &Paths) -> String {
         )
     });
     told.collect()
-}
-
-/// A cluster that is not ours: only add-ons that it has not, and only if its nodes have the images.
-async fn existing(paths: &Paths, kubeconfig: &Path, addons: &[Addon]) -> Result<Cluster> {
-    let base = Component::load("base", paths)?;
-    build(paths, std::iter::once(&base).chain(components(addons)))?;
-    let cluster = Cluster::connect(paths, kubeconfig, None, &base.bin()).await?;
-    let images = images_of_nodes(&cluster).await?;
-    require_image(&images, BUSYBOX, &tar_of(paths, &busybox())?)?;
-    let mut wanted = Vec::new();
-    for addon in addons.iter().filter(|addon| !addon.is_own_cluster_only()) {
-        if addon.is_somebody_elses(&cluster).await? {
-            eprintln!("lab: {} is on the cluster already and is left as it is", addon.name);
-            continue;
-        }
-        for (reference, tar) in addon.image_files(paths)? {
-            require_image(&images, &reference, &tar)?;
-        }
-        wanted.push(addon);
-    }
-    install(&cluster, wanted.iter().copied(), &Progress::new(wanted.len())).await?;
-    Ok(cluster)
-}
-
-/// What each node says it has. A node names only so many images; one that names that many may have more.
-async fn images_of_nodes(cluster: &Cluster) -> Result<Vec<Vec<String>>> {
-    let nodes: Api<KubernetesNode> = Api::all(cluster.client.clone());
-    let nodes = nodes.list(&ListParams::default()).await.context("failed to list the cluster's nodes")?;
-    let images =
-        nodes.into_iter().map(|node| node.status.and_then(|status| status.images).unwrap_or_default());
-    let known = images.filter(|images| images.len() < IMAGES_NAMED_BY_A_NODE);
-    Ok(known.map(|images| images.into_iter().filter_map(|image| image.names).flatten().collect()).collect())
-}
-
-fn require_image(nodes: &[Vec<String>], reference: &str, tar: &Path) -> Result<()> {
-    if nodes.iter().all(|images| images.iter().any(|image| image == reference)) {
-        return Ok(());
-    }
-    Err(Unmet::new(format!(
-        "a node of the cluster lacks image {reference}, and only the lab's own node can be loaded from here; on each node run: \
-         ctr --namespace k8s.io images import {}",
-        tar.display()
-    ))
-    .into())
 }
 
 fn components(addons: &[Addon]) -> impl Iterator<Item = &Component> {
@@ -239,7 +189,7 @@ fn build<'a>(paths: &Paths, components: impl Iterator<Item = &'a Component>) -> 
 fn start(paths: &Paths, base: &Component, wanted: &Wanted<'_>, progress: &Progress) -> Result<Node> {
     let step = progress.begin("starting the node");
     let bin = base.bin();
-    let start = Start { bin: &bin, pause_image: PAUSE, port: wanted.port };
+    let start = Start { bin: &bin, pause_image: node_images::PAUSE, port: wanted.port };
     let node = Node::start(paths, &start)?;
     step.done();
     Ok(node)
@@ -294,9 +244,9 @@ async fn load_images(cluster: &Cluster, addons: &[Addon], progress: &Progress) -
     let step = progress.begin("loading images");
     let present = wait_for_containerd(cluster, node).await?;
     let has = |reference: &String| present.contains(reference);
-    for image in [pause(&cluster.paths)?, busybox()] {
+    for image in [node_images::pause(&cluster.paths)?, node_images::busybox()] {
         if !has(&image.reference) {
-            image::import(node, &tar_of(&cluster.paths, &image)?).await?;
+            image::import(node, &node_images::tar_of(&cluster.paths, &image)?).await?;
         }
     }
     for addon in addons.iter().filter(|addon| !addon.image_references().iter().all(has)) {
@@ -319,58 +269,8 @@ async fn wait_for_containerd(cluster: &Cluster, node: &Node) -> Result<Vec<Strin
     }
 }
 
-fn pause(paths: &Paths) -> Result<Image> {
-    let source = paths::source("images/pause.c");
-    let program = paths
-        .cache
-        .join("images")
-        .join(format!("pause-{}", content::name_of([fs::read(&source)?.as_slice()])));
-    if !program.exists() {
-        image::compile_pause(&source, &program)?;
-    }
-    Ok(Image {
-        reference: PAUSE.to_owned(),
-        files: [("/pause".to_owned(), program)].into(),
-        entrypoint: vec!["/pause".to_owned()],
-        user: "65535".to_owned(),
-        ..Image::default()
-    })
-}
-
-/// Debian's static busybox under the names of its programs that scenarios use.
-fn busybox() -> Image {
-    let names =
-        ["sh", "cat", "echo", "false", "httpd", "ls", "mkdir", "nslookup", "sleep", "test", "true", "wget"];
-    Image {
-        reference: BUSYBOX.to_owned(),
-        files: [("/bin/busybox".to_owned(), PathBuf::from("/bin/busybox"))].into(),
-        links: names.iter().map(|name| (format!("/bin/{name}"), "busybox".to_owned())).collect(),
-        dirs: vec!["/tmp".to_owned()],
-        command: vec!["/bin/sh".to_owned()],
-        user: "65532:65532".to_owned(),
-        ..Image::default()
-    }
-}
-
-/// The image's tar file, written once per content.
-fn tar_of(paths: &Paths, image: &Image) -> Result<PathBuf> {
-    let tar = paths.cache.join("images").join(format!("{}.tar", image_key(image)?));
-    if !tar.exists() {
-        image.write(&tar)?;
-    }
-    Ok(tar)
-}
-
-/// Names what is in the image, so that a changed program or definition makes another file.
-fn image_key(image: &Image) -> Result<String> {
-    let mut parts = vec![format!("{image:?}").into_bytes()];
-    for program in image.files.values() {
-        parts.push(fs::read(program).with_context(|| format!("failed to read {}", program.display()))?);
-    }
-    Ok(content::name_of(parts.iter().map(Vec::as_slice)))
-}
-
-async fn install(
+/// Installs add-ons side by side and waits for them.
+pub(crate) async fn install(
     cluster: &Cluster,
     addons: impl IntoIterator<Item = &Addon>,
     progress: &Progress,
