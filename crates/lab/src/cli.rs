@@ -154,10 +154,13 @@ impl Subject<'_> {
         up::running(self.paths, self.kubeconfig).await
     }
 
-    /// How to name this lab on the command line.
+    /// How to name this lab or cluster on the command line.
     fn named(&self) -> String {
-        let lab = self.paths.lab();
-        if lab == DEFAULT_LAB { String::new() } else { format!(" --name {lab}") }
+        match (self.kubeconfig, self.paths.lab()) {
+            (Some(kubeconfig), _) => format!(" --kubeconfig {}", quoted(kubeconfig)),
+            (None, lab) if lab == DEFAULT_LAB => String::new(),
+            (None, lab) => format!(" --name {lab}"),
+        }
     }
 
     fn kubeconfig(&self) -> PathBuf {

@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use k8s_openapi::api::core::v1::Node as KubernetesNode;
 use kube::api::{Api, ListParams};
 
-use crate::addons::Addon;
+use crate::addons::{Addon, Installed};
 use crate::cluster::Cluster;
 use crate::components::Component;
 use crate::node_images::{self, BUSYBOX};
@@ -31,8 +31,11 @@ pub(crate) async fn up(paths: &Paths, kubeconfig: &Path, addons: &[Addon]) -> Re
             eprintln!("lab: {} is on the cluster already and is left as it is", addon.name);
             continue;
         }
-        for (reference, tar) in addon.image_files(paths)? {
-            require_image(&images, &reference, &tar)?;
+        // What runs has its images; nodes are slow to name new ones.
+        if addon.installed(&cluster).await? != Installed::Same {
+            for (reference, tar) in addon.image_files(paths)? {
+                require_image(&images, &reference, &tar)?;
+            }
         }
         wanted.push(addon);
     }
