@@ -207,6 +207,8 @@ async fn run_scenarios(
     if possible.is_empty() {
         return Ok(());
     }
+    let programs = cargo(&["build", "--workspace", "--bins", "--locked", "--quiet"]);
+    quietly(programs).context("failed to build the programs that scenarios run")?;
     let was_running = chosen.kubeconfig.is_some() || Node::find(paths).is_some();
     let addons = Addon::selected(&needs_of(&possible), paths)?;
     let wanted = Wanted { addons: &addons, port: None, kubeconfig: chosen.kubeconfig };

@@ -8,6 +8,7 @@ mod certificate;
 mod chart_release;
 mod failing_job;
 mod lab_recovery;
+mod plugin_status;
 mod service_dns;
 mod velero_restore;
 
@@ -51,6 +52,7 @@ pub(crate) struct Scenario {
 /// All scenarios, in the order in which they are told.
 pub(crate) const ALL: &[Scenario] = &[
     service_dns::SCENARIO,
+    plugin_status::SCENARIO,
     chart_release::FROM_OCI,
     chart_release::FROM_HTTP,
     velero_restore::SCENARIO,
