@@ -27,8 +27,25 @@ fn is_current(file: &str, text: &str) {
     assert!(stored == text, "{file} is stale; write it anew with: {COMMAND}");
 }
 
+/// The CRD as it is installed.
 fn crd() -> Value {
-    serde_json::to_value(ApplicationInstance::crd()).expect("a CRD is JSON")
+    let mut crd = serde_json::to_value(ApplicationInstance::crd()).expect("a CRD is JSON");
+    unwrap_descriptions(&mut crd);
+    crd
+}
+
+/// Puts each description on one line: `kubectl explain` breaks lines itself and would keep those of the source.
+fn unwrap_descriptions(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            if let Some(Value::String(text)) = fields.get_mut("description") {
+                *text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            }
+            fields.values_mut().for_each(unwrap_descriptions);
+        }
+        Value::Array(items) => items.iter_mut().for_each(unwrap_descriptions),
+        _ => {}
+    }
 }
 
 #[test]

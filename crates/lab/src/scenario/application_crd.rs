@@ -4,11 +4,11 @@ use std::fs;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail, ensure};
-use kube::api::{Api, DynamicObject, Patch, PatchParams, PostParams};
+use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
 use kube::core::response::Status;
 use serde_json::{Value, json};
 
-use super::{DEADLINE, Ground, Scenario, seen};
+use super::{DEADLINE, Ground, Scenario, gone, seen};
 use crate::cluster;
 use crate::paths;
 use crate::readiness::has_condition;
@@ -57,6 +57,13 @@ async fn takes(ground: &Ground) -> Result<()> {
         ground.cluster.apply_yaml(&text).await.with_context(|| file.display().to_string())?;
     }
     ground.apply(EXISTING).await?;
+    for change in TAKEN {
+        let mut object = base(ground)?;
+        merge(&mut object, &serde_saphyr::from_str(change)?);
+        merge(&mut object, &json!({"metadata": {"name": "another"}}));
+        let object: DynamicObject = serde_json::from_value(object)?;
+        instances.create(&dry_run(), &object).await.with_context(|| (*change).to_owned())?;
+    }
 
     let old = instances.get("existing-helm").await?;
     for (field, expected) in [
@@ -205,6 +212,10 @@ async fn ratchets(ground: &Ground) -> Result<()> {
         &json!({"apiVersion": version, "spec": {"chart": {"version": "^1.0"}, "appRef": {"catalogId": " "}}}),
     );
     instances.create(&PostParams::default(), &serde_json::from_value(old)?).await?;
+    let mut without_chart = base(ground)?;
+    let held = json!({"name": "held", "finalizers": ["lab.vworkspace.io/held"]});
+    merge(&mut without_chart, &json!({"apiVersion": version, "metadata": held, "spec": {"chart": null}}));
+    instances.create(&PostParams::default(), &serde_json::from_value(without_chart)?).await?;
 
     install(ground, &with_rules).await?;
     let probe = json!({"spec": {"chart": {"version": "^2.0"}}});
@@ -219,8 +230,16 @@ async fn ratchets(ground: &Ground) -> Result<()> {
         .patch("shop", &PatchParams::default(), &Patch::Merge(&change))
         .await
         .context("a stored object that breaks a newer rule can no longer be changed elsewhere")?;
+
+    // What a controller does to an object whose spec breaks a rule as a whole: status, then deletion and its finalizer.
+    let status = json!({"status": {"observedGeneration": 1}});
+    instances.patch_status("held", &PatchParams::default(), &Patch::Merge(&status)).await?;
+    instances.delete("held", &DeleteParams::background()).await?;
+    let free = json!({"metadata": {"finalizers": null}});
+    instances.patch("held", &PatchParams::default(), &Patch::Merge(&free)).await?;
+    gone(&instances, KIND, "held").await?;
     let crds = ground.cluster.dynamic("apiextensions.k8s.io/v1", "CustomResourceDefinition", None);
-    crds.delete(&name_of(&with_rules), &kube::api::DeleteParams::background()).await?;
+    crds.delete(&name_of(&with_rules), &DeleteParams::background()).await?;
     Ok(())
 }
 
@@ -233,7 +252,7 @@ async fn policy(ground: &Ground) -> Result<()> {
     let result = policy_counts(ground).await;
     for kind in ["ValidatingAdmissionPolicyBinding", "ValidatingAdmissionPolicy"] {
         let policies = ground.cluster.dynamic("admissionregistration.k8s.io/v1", kind, None);
-        policies.delete(POLICY_NAME, &kube::api::DeleteParams::background()).await?;
+        policies.delete(POLICY_NAME, &DeleteParams::background()).await?;
     }
     result
 }
@@ -343,6 +362,19 @@ spec:
   chart: {sourceType: oci, url: 'oci://registry.example.org/charts', name: shop, version: 1.2.3}
   release: {name: shop, namespace: NAMESPACE}
 ";
+
+/// Changes to the object without fault that leave it so.
+const TAKEN: &[&str] = &[
+    "{spec: {chart: {version: v1.2.3}}}",
+    "{spec: {chart: {version: 1.2.3-rc.1+build.5}}}",
+    "{spec: {interval: 1h30m, timeout: 1m30s}}",
+    "{spec: {integrations: {ingress: {enabled: true, host: '*.example.org'}}}}",
+    "{spec: {maintenanceWindows: [{name: a, duration: 168h, schedule: '* * * * *', timeZone: Etc/GMT+2}]}}",
+    "{spec: {maintenanceWindows: [{name: a, duration: 1m, schedule: '*/15 0-6,22 1,15 JAN-MAR MON-FRI/2'}]}}",
+    "{spec: {maintenanceWindows: [{name: a, duration: 90m, schedule: '59 23 31 12 7', timeZone: America/Argentina/Buenos_Aires}]}}",
+    "{spec: {readinessChecks: [{name: a, http: {service: web, port: 443, scheme: HTTPS, host: 'shop.example.org:8443', path: '/a?b=c', statuses: [200, 401]}}]}}",
+    "{spec: {install: {retries: -1}, upgrade: {onFailure: Keep}, uninstall: {disableHooks: true, timeout: 10m}}}",
+];
 
 /// A change to the object without fault, and why it is refused.
 const REFUSED: &[(&str, &str)] = &[
