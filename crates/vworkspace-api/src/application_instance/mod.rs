@@ -83,7 +83,7 @@ use crate::rule;
     ),
     validation = rule::block_found(
         "!has(self.spec.dependsOn) || self.spec.dependsOn.all(other, other.name != self.metadata.name)",
-        "\"spec.dependsOn names '\" + self.metadata.name + \"', which is this instance; expected other instances only\""
+        "\"spec.dependsOn names '\" + self.metadata.name + \"', which is this instance; expected only other instances in spec.dependsOn\""
     )
 )]
 #[x_kube(

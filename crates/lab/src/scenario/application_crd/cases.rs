@@ -194,7 +194,7 @@ pub(super) const REFUSED: &[(&str, &str)] = &[
     ),
     (
         "{spec: {dependsOn: [{name: database}, {name: shop}]}}",
-        "spec.dependsOn names 'shop', which is this instance; expected other instances only",
+        "spec.dependsOn names 'shop', which is this instance; expected only other instances in spec.dependsOn",
     ),
     (
         "{spec: {dependsOn: [{name: other/database}]}}",
