@@ -61,9 +61,14 @@
 //! use vworkspace_api::application_instance::Stalled;
 //! ```
 
+pub mod application_instance;
+
+mod duration;
+mod rule;
 mod vocabulary;
 
-pub use vocabulary::{application_instance, cluster, operation};
+pub use duration::{Duration, NotADuration};
+pub use vocabulary::{cluster, operation};
 
 use conditions::{Kind, Vocabulary};
 

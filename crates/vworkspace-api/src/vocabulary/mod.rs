@@ -1,5 +1,4 @@
-//! One file per kind: what its conditions can say, and how kstatus reads it.
+//! One file per kind that has no CRD here yet: what its conditions can say, and how kstatus reads it.
 
-pub mod application_instance;
 pub mod cluster;
 pub mod operation;

@@ -2,9 +2,7 @@
 
 use conditions::{Kind, Reads, Vocabulary, conditions};
 
-/// An application that the operator installs and keeps running through Flux.
-#[derive(Debug, Clone, Copy)]
-pub enum ApplicationInstance {}
+use super::ApplicationInstance;
 
 const DESCRIBE: &str = "kubectl describe applicationinstance -n {namespace} {name}";
 const SPEC: &str = "kubectl get applicationinstance -n {namespace} {name} -o yaml";

@@ -1,0 +1,140 @@
+//! What is known about an instance.
+
+use conditions::ConditionSet;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::KubeSchema;
+use schemars::{Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+
+use super::{ApplicationInstance, Chart, SourceType, is_default};
+
+/// What is known about the application.
+#[derive(KubeSchema, Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ApplicationInstanceStatus {
+    /// The metadata.generation that this status speaks of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+
+    /// What is known about the application, one entry per type: Ready, Reconciling, Degraded, Suspended, Blocked, Deleting
+    /// and Stalled.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub conditions: ConditionSet<ApplicationInstance>,
+
+    /// The HelmRelease that carries the application.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub helm_release_ref: Option<HelmReleaseRef>,
+
+    /// The chart that was last handed to Flux. Whether it runs is what the conditions say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_applied_chart: Option<AppliedChart>,
+
+    /// The last release that succeeded. Once set it stays: that something was installed is not forgotten.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_successful_release: Option<SuccessfulRelease>,
+
+    /// The last change that was approved; a claim counts once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_approved_change: Option<ApprovedChange>,
+
+    /// Where the application is reached, from its Services and Ingresses.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 64))]
+    #[x_kube(merge_strategy = ListMerge::Atomic)]
+    pub endpoints: Vec<Endpoint>,
+
+    /// When this status last changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "time")]
+    pub last_reconcile_time: Option<Time>,
+}
+
+/// A HelmRelease.
+#[derive(KubeSchema, Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HelmReleaseRef {
+    /// Its name.
+    pub name: String,
+    /// Its namespace.
+    pub namespace: String,
+}
+
+/// A chart that was handed to Flux.
+#[derive(KubeSchema, Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AppliedChart {
+    /// The kind of place it comes from; not set when the source was given by reference.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source_type: Option<SourceType>,
+    /// The address it comes from; not set when the source was given by reference.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// The chart's name.
+    pub name: String,
+    /// The exact version.
+    pub version: String,
+}
+
+impl From<&Chart> for AppliedChart {
+    fn from(chart: &Chart) -> Self {
+        Self {
+            source_type: chart.source_type,
+            url: chart.url.clone(),
+            name: chart.name.clone(),
+            version: chart.version.clone(),
+        }
+    }
+}
+
+/// A release that Flux reported as successful.
+#[derive(KubeSchema, Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SuccessfulRelease {
+    /// The chart's version, as Flux tells it (for OCI with the digest after a plus sign).
+    pub chart_version: String,
+    /// Helm's number of the revision.
+    pub revision: i64,
+    /// The digest of the values, as Flux tells it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config_digest: Option<String>,
+    /// The digest of the chart in its registry, for OCI.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub oci_digest: Option<String>,
+    /// When it was seen to have succeeded.
+    #[schemars(schema_with = "time")]
+    pub time: Time,
+}
+
+/// A change that was approved.
+#[derive(KubeSchema, Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ApprovedChange {
+    /// The digest of the change.
+    pub digest: String,
+    /// The id of the claim that approved it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claim_id: Option<String>,
+    /// When the claim was accepted.
+    #[schemars(schema_with = "time")]
+    pub time: Time,
+}
+
+/// Where an application is reached.
+#[derive(KubeSchema, Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Endpoint {
+    /// What it is called, mostly after its Service or Ingress.
+    pub name: String,
+    /// The address.
+    pub url: String,
+    /// What kind of address it is, such as ingress, service or s3.
+    #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
+    pub type_: Option<String>,
+    /// What else a user should know.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notes: Option<String>,
+}
+
+fn time(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"type": "string", "format": "date-time"})
+}
