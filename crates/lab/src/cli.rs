@@ -22,7 +22,7 @@ use crate::{bench, demo, image, machine, status, table};
 
 /// A real Kubernetes cluster on this machine, for the demo, the tests and the benches.
 #[derive(Debug, Parser)]
-#[command(name = "lab", bin_name = "cargo lab", version, after_help = EXAMPLES)]
+#[command(name = "lab", bin_name = "cargo lab", version, after_help = EXAMPLES, arg_required_else_help = true)]
 pub(crate) struct Cli {
     /// Which lab; several with different names can run at once.
     #[arg(long, global = true, default_value = DEFAULT_LAB, env = "LAB_NAME", value_parser = lab_name)]
@@ -62,7 +62,7 @@ pub(crate) enum LabCommand {
     Status,
     /// The log of a process of the node or of an add-on's controller.
     Logs {
-        /// A name that `cargo lab status` shows, such as kubelet or source-controller.
+        /// A process of the node, such as kubelet, or a controller of an add-on, such as source-controller.
         part: String,
         /// Go on as it grows.
         #[arg(short, long)]
@@ -97,8 +97,6 @@ pub(crate) enum LabCommand {
     /// Measurements on the real cluster.
     #[command(subcommand)]
     Bench(BenchCommand),
-    #[command(name = node::SUPERVISE, hide = true)]
-    Supervise { state: PathBuf },
 }
 
 #[derive(Debug, Subcommand)]
@@ -184,11 +182,6 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
     let subject = Subject { paths: &paths, kubeconfig: kubeconfig.as_deref() };
     let wait = |work| tokio::runtime::Runtime::new()?.block_on(work);
     let work: Pin<Box<dyn Future<Output = Result<ExitCode>>>> = match cli.command {
-        // Process 1 of the node: nothing of the asynchronous machinery below.
-        LabCommand::Supervise { state } => {
-            node::supervise::run(&Paths { state, ..paths })?;
-            return Ok(ExitCode::FAILURE);
-        }
         LabCommand::Down => return down(&subject),
         LabCommand::Doctor => return doctor(&paths),
         LabCommand::Env => return env(&subject),
@@ -227,7 +220,7 @@ async fn status(subject: &Subject<'_>) -> Result<ExitCode> {
 }
 
 async fn demo(subject: &Subject<'_>) -> Result<ExitCode> {
-    demo::run(subject.paths, subject.kubeconfig).await?;
+    demo::run(subject.paths, subject.kubeconfig, &subject.named()).await?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -255,7 +248,10 @@ async fn bench_cycles(subject: &Subject<'_>, count: usize) -> Result<ExitCode> {
 
 fn down(subject: &Subject<'_>) -> Result<ExitCode> {
     if let Some(kubeconfig) = subject.kubeconfig {
-        let text = format!("{} is not a cluster of the lab's; down stops only those", kubeconfig.display());
+        let text = format!(
+            "down stops a lab, by --name; {} is used as a cluster of somebody else's",
+            kubeconfig.display()
+        );
         return Err(Unmet::new(text).into());
     }
     machine::must_be_root()?;

@@ -44,9 +44,7 @@ impl Cluster {
         node: Option<Node>,
         tools: &Path,
     ) -> Result<Self> {
-        let file = Kubeconfig::read_from(kubeconfig).map_err(|error| {
-            Unmet::new(format!("failed to read kubeconfig {}: {error}", kubeconfig.display()))
-        })?;
+        let file = Kubeconfig::read_from(kubeconfig).map_err(|error| Unmet::new(error.to_string()))?;
         let mut config = Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await?;
         config.connect_timeout = Some(Duration::from_secs(5));
         if node.is_some() {

@@ -13,7 +13,8 @@ use crate::registry;
 use crate::up::{self, Wanted};
 
 /// Starts what is needed and shows it.
-pub(crate) async fn run(paths: &Paths, kubeconfig: Option<&Path>) -> Result<()> {
+/// `named` is how the user names this lab on the command line.
+pub(crate) async fn run(paths: &Paths, kubeconfig: Option<&Path>, named: &str) -> Result<()> {
     let addons = Addon::selected(&[], paths)?;
     let demo = Addon::load("demo", paths)?;
     // Everything is built before anything is started.
@@ -21,10 +22,10 @@ pub(crate) async fn run(paths: &Paths, kubeconfig: Option<&Path>) -> Result<()> 
     let cluster = up::up(paths, &Wanted { addons: &addons, port: None, kubeconfig }).await?;
     registry::push_chart(&cluster, &demo.asset("podinfo/chart")?).await?;
     let cluster = up::up(paths, &Wanted { addons: &[demo], port: None, kubeconfig }).await?;
-    show(&cluster).await
+    show(&cluster, named).await
 }
 
-async fn show(cluster: &Cluster) -> Result<()> {
+async fn show(cluster: &Cluster, named: &str) -> Result<()> {
     say(cluster, "get nodes").await?;
     say(cluster, "get ocirepository,helmrelease --namespace demo").await?;
     say(cluster, "get pods,services --namespace demo").await?;
@@ -40,8 +41,8 @@ async fn show(cluster: &Cluster) -> Result<()> {
     println!("$ curl {address}\n{answer:#}\n");
     if cluster.node.is_some() {
         println!("The application: {address} (open it in a browser)");
-        println!("The cluster:     eval \"$(cargo lab env)\"; kubectl get pods --all-namespaces");
-        println!("Stop it:         cargo lab down");
+        println!("The cluster:     eval \"$(cargo lab{named} env)\"; kubectl get pods --all-namespaces");
+        println!("Stop it:         cargo lab{named} down");
     }
     Ok(())
 }

@@ -39,11 +39,22 @@ pub(crate) const UNMET: u8 = 2;
 const FAILED: u8 = 1;
 
 fn main() -> ExitCode {
-    match cli::run(cli::Cli::parse()) {
+    let arguments: Vec<String> = std::env::args().collect();
+    let result = match arguments.as_slice() {
+        // Process 1 of a node, started by `up`: no command for people.
+        [_, word, state] if word == node::SUPERVISE => supervise(state.into()),
+        _ => cli::run(cli::Cli::parse()),
+    };
+    match result {
         Ok(code) => code,
         Err(error) => {
             eprintln!("lab: {error:#}");
             ExitCode::from(if error.is::<unmet::Unmet>() { UNMET } else { FAILED })
         }
     }
+}
+
+fn supervise(state: std::path::PathBuf) -> anyhow::Result<ExitCode> {
+    node::supervise::run(&paths::Paths { cache: state.clone(), lock: state.clone(), state })?;
+    Ok(ExitCode::from(FAILED))
 }

@@ -173,8 +173,9 @@ fn build<'a>(paths: &Paths, components: impl Iterator<Item = &'a Component>) -> 
     let minutes: u32 = missing.iter().map(|component| component.minutes()).sum();
     machine::can_build(paths, minutes)?;
     eprintln!(
-        "lab: first run: {} components are built from source, about {minutes} minutes on 2 cores; later runs take them from {}",
-        missing.len(),
+        "lab: to be built from source: {}; about {} min on 2 cores, once; later runs take it from {}",
+        missing.iter().map(|component| component.name.as_str()).collect::<Vec<_>>().join(", "),
+        minutes.max(1),
         paths.cache.display()
     );
     let progress = Progress::new(missing.len());

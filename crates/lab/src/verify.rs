@@ -41,6 +41,10 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
+    fn is_empty(&self) -> bool {
+        self.passed + self.failed == 0
+    }
+
     fn count(&mut self, ok: bool) {
         if ok {
             self.passed += 1;
@@ -81,6 +85,7 @@ pub(crate) async fn run(paths: &Paths, chosen: &Chosen<'_>) -> Result<Tally> {
     let mut tally = Tally::default();
     for (name, check) in CHECKS.iter().filter(|(name, _)| matches(name)) {
         let started = Instant::now();
+        eprintln!("     {name} …");
         match check(paths) {
             Ok(Verdict::Skipped(why)) => println!("skip {name} ({why})"),
             other => {
@@ -89,11 +94,20 @@ pub(crate) async fn run(paths: &Paths, chosen: &Chosen<'_>) -> Result<Tally> {
             }
         }
     }
-    unit_tests(chosen.filter, &mut tally)?;
+    // A name that was found among those need not be looked for in every crate.
+    let found = chosen.filter.is_some() && !(tally.is_empty() && scenarios.is_empty());
+    if !found {
+        unit_tests(chosen.filter, &mut tally)?;
+    }
     run_scenarios(paths, chosen, &scenarios, &mut tally).await?;
-    if tally.passed + tally.failed == 0 {
+    if tally.is_empty() {
         let filter = chosen.filter.unwrap_or_default();
-        return Err(Unmet::new(format!("no check, test or scenario has '{filter}' in its name")).into());
+        let names: Vec<&str> = scenario::ALL.iter().map(|scenario| scenario.name).collect();
+        let text = format!(
+            "no check, test or scenario has '{filter}' in its name; scenarios are:\n  {}",
+            names.join("\n  ")
+        );
+        return Err(Unmet::new(text).into());
     }
     println!("{} passed, {} failed", tally.passed, tally.failed);
     Ok(tally)
@@ -163,6 +177,7 @@ fn cargo_deny(paths: &Paths) -> Result<PathBuf> {
 /// All unit and integration tests; cargo's own closing lines are added up.
 fn unit_tests(filter: Option<&str>, tally: &mut Tally) -> Result<()> {
     let started = Instant::now();
+    eprintln!("     unit tests … (the first time this compiles everything)");
     let mut test = cargo(&["test", "--workspace", "--all-features", "--locked", "--no-fail-fast"]);
     test.args(filter);
     let output = test.stderr(Stdio::piped()).output().context("failed to run cargo test")?;
@@ -237,6 +252,13 @@ fn needs_of(scenarios: &[&'static Scenario]) -> Vec<String> {
 fn cargo(arguments: &[&str]) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()));
     command.current_dir(paths::workspace()).args(arguments).stdin(Stdio::null());
+    // What the cargo that runs us says of our own package would make the inner one build half the tree again.
+    for (name, _) in std::env::vars_os() {
+        let name = name.to_string_lossy();
+        if name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_") {
+            command.env_remove(&*name);
+        }
+    }
     command
 }
 
