@@ -2,6 +2,7 @@
 //! namespace of its own. It waits for what it names with a deadline and never sleeps.
 
 mod apiserver_restart;
+mod application_crd;
 mod argo_workflow;
 mod audit_log;
 mod certificate;
@@ -51,6 +52,10 @@ pub(crate) struct Scenario {
 /// All scenarios, in the order in which they are told.
 pub(crate) const ALL: &[Scenario] = &[
     service_dns::SCENARIO,
+    application_crd::TAKES,
+    application_crd::REFUSES,
+    application_crd::RATCHETS,
+    application_crd::POLICY,
     chart_release::FROM_OCI,
     chart_release::FROM_HTTP,
     velero_restore::SCENARIO,

@@ -16,19 +16,28 @@ const EXACT_VERSION: &str =
 #[x_kube(
     validation = rule::block_found(
         "has(self.url) != has(self.sourceRef)",
-        "\"spec.chart has \" + (has(self.url) ? \"both url and sourceRef\" : \"neither url nor sourceRef\") + \"; expected exactly one of them\""
+        "\"spec.chart has \" + (has(self.url) ? \"both url and sourceRef\" : \"neither url nor sourceRef\") + \"; expected exactly one of url and sourceRef\""
+    ),
+    validation = rule::block(
+        "!has(self.url) || has(self.sourceType)",
+        "spec.chart.sourceType is missing; expected oci or helm beside spec.chart.url"
     ),
     validation = rule::block_found(
-        "has(self.url) == has(self.sourceType)",
-        "has(self.url) ? \"spec.chart.sourceType is missing; expected oci or helm beside spec.chart.url\" : \"spec.chart.sourceType is '\" + self.sourceType + \"'; expected it only beside spec.chart.url\""
+        "has(self.url) || !has(self.sourceType)",
+        "\"spec.chart.sourceType is '\" + self.sourceType + \"'; expected sourceType only beside spec.chart.url\""
+    ),
+    // Existing objects may leave the scheme of a registry out.
+    validation = rule::block_found(
+        "!has(self.url) || !has(self.sourceType) || self.sourceType != 'oci' || self.url.startsWith('oci://') || !self.url.contains('://')",
+        "\"spec.chart.url is '\" + self.url + \"'; expected oci://..., because spec.chart.sourceType is oci\""
     ),
     validation = rule::block_found(
-        "!has(self.url) || !has(self.sourceType) || (self.sourceType == 'oci' ? (self.url.startsWith('oci://') || !self.url.contains('://')) : self.url.matches('^https?://'))",
-        "\"spec.chart.url is '\" + self.url + \"'; expected it to start with \" + (self.sourceType == 'oci' ? \"oci://\" : \"https:// or http://\") + \", because spec.chart.sourceType is \" + self.sourceType"
+        "!has(self.url) || !has(self.sourceType) || self.sourceType != 'helm' || self.url.matches('^https?://')",
+        "\"spec.chart.url is '\" + self.url + \"'; expected https://... or http://..., because spec.chart.sourceType is helm\""
     ),
     validation = rule::block(
         "has(self.url) || !(has(self.secretRef) || has(self.certSecretRef) || has(self.insecure))",
-        "spec.chart has secretRef, certSecretRef or insecure; expected them only beside spec.chart.url, because a referenced source has its own"
+        "spec.chart has secretRef, certSecretRef or insecure; expected these only beside spec.chart.url, because a referenced source has its own"
     )
 )]
 #[serde(rename_all = "camelCase")]
@@ -92,7 +101,8 @@ impl Chart {
     }
 }
 
-/// The kind of place that holds charts.
+/// The kind of place that url points to. oci: a container registry. helm: a chart repository with an index.
+// An optional field shows the description of its type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(inline)]

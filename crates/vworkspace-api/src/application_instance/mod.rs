@@ -247,3 +247,81 @@ fn default_timeout() -> Duration {
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Debug;
+
+    use serde::de::DeserializeOwned;
+    use serde_json::json;
+
+    use super::*;
+
+    fn instance(spec: serde_json::Value) -> ApplicationInstance {
+        let object = json!({"apiVersion": "apps.vworkspace.io/v1alpha1", "kind": "ApplicationInstance",
+            "metadata": {"name": "shop"}, "spec": spec});
+        serde_json::from_value(object).expect("an instance")
+    }
+
+    /// The API server fills in defaults only where a block is given; where it is not, the type does.
+    fn an_empty_block_is_an_absent_one<T: Default + PartialEq + Debug + DeserializeOwned>() {
+        assert_eq!(serde_json::from_value::<T>(json!({})).expect("an empty block"), T::default());
+    }
+
+    #[test]
+    fn a_block_that_is_left_out_means_the_same_as_an_empty_one() {
+        an_empty_block_is_an_absent_one::<Approvals>();
+        an_empty_block_is_an_absent_one::<DriftDetection>();
+        an_empty_block_is_an_absent_one::<HelmTests>();
+        an_empty_block_is_an_absent_one::<InstallPolicy>();
+        an_empty_block_is_an_absent_one::<Integrations>();
+        an_empty_block_is_an_absent_one::<UninstallPolicy>();
+        an_empty_block_is_an_absent_one::<UpgradePolicy>();
+    }
+
+    #[test]
+    fn an_instance_that_says_nothing_is_upgraded_with_a_way_back_and_watched_for_drift() {
+        let spec = instance(json!({"appRef": {"catalogId": "shop"}})).spec;
+        assert_eq!((spec.mode, spec.deletion_policy), (Mode::Managed, DeletionPolicy::Delete));
+        assert_eq!(spec.upgrade.on_failure, AfterFailedUpgrade::Rollback);
+        assert_eq!(spec.drift_detection.mode, DriftMode::Report);
+        assert_eq!((spec.interval, spec.timeout), (Duration::from_mins(5), Duration::from_mins(5)));
+        assert!(!spec.tests.enabled && !spec.approvals.required && !spec.suspend);
+    }
+
+    #[test]
+    fn a_chart_comes_from_an_address_or_from_a_source_that_exists() {
+        let source = |chart| {
+            let spec = instance(json!({"appRef": {"catalogId": "shop"}, "chart": chart})).spec;
+            format!("{:?}", spec.chart.as_ref().and_then(Chart::source))
+        };
+        assert_eq!(
+            source(json!({"sourceType": "oci", "url": "oci://here", "name": "shop", "version": "1.2.3"})),
+            r#"Some(Url(Oci, "oci://here"))"#
+        );
+        assert_eq!(
+            source(
+                json!({"sourceRef": {"kind": "OCIRepository", "name": "charts"}, "name": "shop", "version": "1.2.3"})
+            ),
+            r#"Some(Reference(ChartSourceRef { kind: OciRepository, name: "charts" }))"#
+        );
+        assert_eq!(source(json!({"url": "oci://here", "name": "shop", "version": "1.2.3"})), "None");
+    }
+
+    #[test]
+    fn a_status_comes_back_as_it_was_written() {
+        let status = json!({
+            "observedGeneration": 3,
+            "conditions": [{"type": "Ready", "status": "True", "reason": "HelmReleaseReady", "message": "",
+                "lastTransitionTime": "2026-01-02T03:04:05Z", "observedGeneration": 3}],
+            "helmReleaseRef": {"name": "shop", "namespace": "shop"},
+            "lastAppliedChart": {"sourceType": "oci", "url": "oci://here", "name": "shop", "version": "1.2.3"},
+            "lastSuccessfulRelease": {"chartVersion": "1.2.3+abc", "revision": 2, "time": "2026-01-02T03:04:05Z"},
+            "endpoints": [{"name": "s3", "url": "http://shop", "type": "s3", "notes": "inside only"}],
+            "lastReconcileTime": "2026-01-02T03:04:05Z",
+        });
+        let read: ApplicationInstanceStatus = serde_json::from_value(status.clone()).expect("a status");
+        assert_eq!(read.conditions.read(), Some(Ready::HelmReleaseReady));
+        assert_eq!(serde_json::to_value(read).expect("JSON"), status);
+    }
+}

@@ -11,7 +11,7 @@ use crate::rule;
 #[derive(KubeSchema, Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[x_kube(validation = rule::block_found(
     "has(self.http) != has(self.tcp)",
-    "\"spec.readinessChecks '\" + self.name + \"' has \" + (has(self.http) ? \"both http and tcp\" : \"neither http nor tcp\") + \"; expected exactly one of them\""
+    "\"spec.readinessChecks '\" + self.name + \"' has \" + (has(self.http) ? \"both http and tcp\" : \"neither http nor tcp\") + \"; expected exactly one of http and tcp\""
 ))]
 #[serde(rename_all = "camelCase")]
 pub struct ReadinessCheck {

@@ -22,7 +22,7 @@ pub struct ReleaseIdentity {
         validation = rule::object_name("spec.release.name"),
         validation = rule::block_found(
             "self.size() <= 53",
-            "\"spec.release.name has \" + string(self.size()) + \" characters; expected at most 53, because Helm takes no more\""
+            "\"spec.release.name is '\" + self + \"'; expected at most 53 characters, because Helm takes no more\""
         ),
         validation = rule::immutable("spec.release.name", FOR_EVER)
     )]

@@ -11,7 +11,7 @@ use crate::rule;
 #[derive(KubeSchema, Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[x_kube(validation = rule::block_found(
     "has(self.inline) == (self.source == 'inline') && has(self.secretRef) == (self.source == 'secretRef') && has(self.configMapRef) == (self.source == 'configMapRef')",
-    "\"spec.values.source is '\" + self.source + \"' and spec.values has [\" + [has(self.inline) ? 'inline' : '', has(self.secretRef) ? 'secretRef' : '', has(self.configMapRef) ? 'configMapRef' : ''].filter(name, name != '').join(', ') + \"]; expected exactly \" + self.source"
+    "\"spec.values.source is '\" + self.source + \"' and spec.values sets\" + (has(self.inline) ? \" inline\" : \"\") + (has(self.secretRef) ? \" secretRef\" : \"\") + (has(self.configMapRef) ? \" configMapRef\" : \"\") + (has(self.inline) || has(self.secretRef) || has(self.configMapRef) ? \"\" : \" nothing\") + \"; expected exactly the field that source names\""
 ))]
 #[serde(rename_all = "camelCase")]
 pub struct Values {

@@ -1,0 +1,664 @@
+//! The CRD of ApplicationInstance on a real API server: what it takes, and in which words it refuses the rest.
+
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail, ensure};
+use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
+use kube::core::response::Status;
+use serde_json::{Value, json};
+
+use super::{DEADLINE, Ground, Scenario, gone, seen};
+use crate::cluster;
+use crate::paths;
+use crate::readiness::has_condition;
+
+pub(super) const TAKES: Scenario = Scenario {
+    name: "the_application_crd_takes_every_example_and_the_objects_that_exist_already",
+    needs: &[],
+    needs_node: false,
+    alone: false,
+    run: |ground| Box::pin(takes(ground)),
+};
+
+pub(super) const REFUSES: Scenario = Scenario {
+    name: "the_application_crd_refuses_what_breaks_a_rule_in_the_words_of_the_rule",
+    needs: &[],
+    needs_node: false,
+    alone: false,
+    run: |ground| Box::pin(refuses(ground)),
+};
+
+pub(super) const RATCHETS: Scenario = Scenario {
+    name: "the_application_crd_leaves_a_stored_object_alone_that_is_older_than_its_rules",
+    needs: &[],
+    needs_node: false,
+    alone: false,
+    run: |ground| Box::pin(ratchets(ground)),
+};
+
+pub(super) const POLICY: Scenario = Scenario {
+    name: "the_application_policy_refuses_a_release_in_a_namespace_other_than_the_instances",
+    needs: &[],
+    needs_node: false,
+    alone: false,
+    run: |ground| Box::pin(policy(ground)),
+};
+
+const API_VERSION: &str = "apps.vworkspace.io/v1alpha1";
+const KIND: &str = "ApplicationInstance";
+
+async fn takes(ground: &Ground) -> Result<()> {
+    install(ground, &crd()?).await?;
+    let instances = ground.objects(API_VERSION, KIND);
+    for file in examples()? {
+        let text = fs::read_to_string(&file)?;
+        let text = text.replace("namespace: shop", &format!("namespace: {}", ground.namespace));
+        ground.cluster.apply_yaml(&text).await.with_context(|| file.display().to_string())?;
+    }
+    ground.apply(EXISTING).await?;
+    for change in TAKEN {
+        let mut object = base(ground)?;
+        merge(&mut object, &serde_saphyr::from_str(change)?);
+        merge(&mut object, &json!({"metadata": {"name": "another"}}));
+        let object: DynamicObject = serde_json::from_value(object)?;
+        instances.create(&dry_run(), &object).await.with_context(|| (*change).to_owned())?;
+    }
+
+    let old = instances.get("existing-helm").await?;
+    for (field, expected) in [
+        ("/spec/mode", json!("managed")),
+        ("/spec/interval", json!("5m")),
+        ("/spec/timeout", json!("5m")),
+        ("/spec/deletionPolicy", json!("Delete")),
+    ] {
+        let found = old.data.pointer(field);
+        ensure!(
+            found == Some(&expected),
+            "{field} of an object that leaves it out is {found:?}, not {expected}"
+        );
+    }
+    let checked = instances.get("web").await?;
+    let check = checked.data.pointer("/spec/readinessChecks/0").context("the check is gone")?;
+    ensure!(
+        (check["interval"].as_str(), check["failureThreshold"].as_i64()) == (Some("30s"), Some(3)),
+        "a check has {check}"
+    );
+
+    status_is_kept(&instances).await?;
+    let mut kubectl = ground.cluster.tool("kubectl");
+    kubectl.args(["get", "appinst", "shop", "--namespace", &ground.namespace]);
+    let table = super::said_by(&mut kubectl).await?;
+    let columns: Vec<Vec<&str>> = table.lines().map(|line| line.split_whitespace().collect()).collect();
+    let expected = ["shop", "False", "Installing", "shop", "1.2.3"];
+    ensure!(
+        columns.first().is_some_and(|head| *head == ["NAME", "READY", "REASON", "CHART", "VERSION", "AGE"])
+            && columns.get(1).is_some_and(|row| row.starts_with(&expected)),
+        "kubectl get shows:\n{table}"
+    );
+    Ok(())
+}
+
+/// Everything that a controller writes into a status comes back, and nothing of it is pruned.
+async fn status_is_kept(instances: &Api<DynamicObject>) -> Result<()> {
+    let time = "2026-01-02T03:04:05Z";
+    let status = json!({
+        "observedGeneration": 1,
+        "conditions": [{
+            "type": "Ready", "status": "False", "reason": "Installing", "message": "",
+            "lastTransitionTime": time, "observedGeneration": 1,
+        }],
+        "helmReleaseRef": {"name": "shop", "namespace": "shop"},
+        "lastAppliedChart": {"sourceType": "oci", "url": "oci://registry.example.org/charts", "name": "shop", "version": "1.2.3"},
+        "lastSuccessfulRelease": {
+            "chartVersion": "1.2.3+0123456789ab", "revision": 4, "configDigest": "sha256:1", "ociDigest": "sha256:2", "time": time,
+        },
+        "lastApprovedChange": {"digest": "sha256:3", "claimId": "4", "time": time},
+        "endpoints": [{"name": "shop", "url": "https://shop.example.org", "type": "ingress", "notes": "by TLS"}],
+        "lastReconcileTime": time,
+    });
+    let object = json!({"apiVersion": API_VERSION, "kind": KIND, "status": status});
+    let written =
+        instances.patch_status("shop", &PatchParams::apply("status-writer"), &Patch::Apply(&object)).await?;
+    ensure!(
+        written.data["status"] == status,
+        "the status was {status} and became {}",
+        written.data["status"]
+    );
+    Ok(())
+}
+
+async fn refuses(ground: &Ground) -> Result<()> {
+    let crd = crd()?;
+    install(ground, &crd).await?;
+    let instances = ground.objects(API_VERSION, KIND);
+    let mut told = Vec::new();
+    for (change, message) in REFUSED {
+        let mut object = base(ground)?;
+        merge(&mut object, &serde_saphyr::from_str(change)?);
+        let object: DynamicObject = serde_json::from_value(object)?;
+        let refusal = instances.create(&dry_run(), &object).await.map(|_| ());
+        told.extend(refused(refusal, change, message)?);
+    }
+
+    instances.create(&PostParams::default(), &serde_json::from_value(base(ground)?)?).await?;
+    for (change, message) in REFUSED_LATER {
+        let change_itself: Value = serde_saphyr::from_str(change)?;
+        let params = PatchParams { dry_run: true, ..PatchParams::default() };
+        let refusal = instances.patch("shop", &params, &Patch::Merge(&change_itself)).await.map(|_| ());
+        told.extend(refused(refusal, change, &message.replace("NAMESPACE", &ground.namespace))?);
+    }
+    every_rule_was_broken(&crd, &told)
+}
+
+/// What the API server says of each field that it refuses.
+fn refused(result: Result<(), kube::Error>, change: &str, expected: &str) -> Result<Vec<String>> {
+    let status: Box<Status> = match result {
+        Ok(()) => bail!("{change} was taken; it should be refused with: {expected}"),
+        Err(kube::Error::Api(status)) => status,
+        Err(other) => return Err(other.into()),
+    };
+    let causes = status.details.as_ref().map(|details| details.causes.clone()).unwrap_or_default();
+    // The API server puts before a message what was found, in its own words.
+    let exact = causes.iter().any(|cause| cause.message.ends_with(&format!(": {expected}")));
+    ensure!(
+        status.code == 422 && exact,
+        "{change} should be refused with: {expected}\nthe API server says: {}",
+        status.message
+    );
+    Ok(causes.into_iter().map(|cause| cause.message).collect())
+}
+
+/// A rule that no case above breaks could say anything.
+fn every_rule_was_broken(crd: &Value, told: &[String]) -> Result<()> {
+    let mut openings = Vec::new();
+    collect_openings(crd, &mut openings);
+    ensure!(openings.len() > 30, "the CRD has only {} rules", openings.len());
+    let silent: Vec<_> =
+        openings.iter().filter(|opening| !told.iter().any(|message| message.contains(*opening))).collect();
+    ensure!(silent.is_empty(), "no case breaks the rules whose messages begin with {silent:?}");
+    Ok(())
+}
+
+/// How the message of each rule begins.
+fn collect_openings(value: &Value, openings: &mut Vec<String>) {
+    match value {
+        Value::Object(fields) => {
+            let opening = fields
+                .get("messageExpression")
+                .and_then(Value::as_str)
+                .and_then(|text| text.split('"').nth(1));
+            let whole = fields.get("rule").and(fields.get("message")).and_then(Value::as_str);
+            openings.extend(opening.or(whole).map(str::to_owned));
+            fields.values().for_each(|field| collect_openings(field, openings));
+        }
+        Value::Array(items) => items.iter().for_each(|item| collect_openings(item, openings)),
+        _ => {}
+    }
+}
+
+/// Under a group of its own, so that nobody else's CRD is without its rules for a while.
+async fn ratchets(ground: &Ground) -> Result<()> {
+    let group = "ratchet.lab.vworkspace.io";
+    let with_rules: Value = serde_json::from_str(&crd()?.to_string().replace("apps.vworkspace.io", group))?;
+    let mut without_rules = with_rules.clone();
+    drop_rules(&mut without_rules);
+    install(ground, &without_rules).await?;
+    let version = format!("{group}/v1alpha1");
+    let instances = ground.objects(&version, KIND);
+    let mut old = base(ground)?;
+    merge(
+        &mut old,
+        &json!({"apiVersion": version, "spec": {"chart": {"version": "^1.0"}, "appRef": {"catalogId": " "}}}),
+    );
+    instances.create(&PostParams::default(), &serde_json::from_value(old)?).await?;
+    let mut without_chart = base(ground)?;
+    let held = json!({"name": "held", "finalizers": ["lab.vworkspace.io/held"]});
+    merge(&mut without_chart, &json!({"apiVersion": version, "metadata": held, "spec": {"chart": null}}));
+    instances.create(&PostParams::default(), &serde_json::from_value(without_chart)?).await?;
+
+    install(ground, &with_rules).await?;
+    let probe = json!({"spec": {"chart": {"version": "^2.0"}}});
+    // The rules count from a moment on that the API server does not announce.
+    let deadline = tokio::time::Instant::now() + DEADLINE;
+    let dry_run = PatchParams { dry_run: true, ..PatchParams::default() };
+    while instances.patch("shop", &dry_run, &Patch::Merge(&probe)).await.is_ok() {
+        ensure!(tokio::time::Instant::now() < deadline, "the rules do not count");
+    }
+    let change = json!({"metadata": {"annotations": {"seen": "yes"}}, "spec": {"suspend": true}});
+    instances
+        .patch("shop", &PatchParams::default(), &Patch::Merge(&change))
+        .await
+        .context("a stored object that breaks a newer rule can no longer be changed elsewhere")?;
+
+    // What a controller does to an object whose spec breaks a rule as a whole: status, then deletion and its finalizer.
+    let status = json!({"status": {"observedGeneration": 1}});
+    instances.patch_status("held", &PatchParams::default(), &Patch::Merge(&status)).await?;
+    instances.delete("held", &DeleteParams::background()).await?;
+    let free = json!({"metadata": {"finalizers": null}});
+    instances.patch("held", &PatchParams::default(), &Patch::Merge(&free)).await?;
+    gone(&instances, KIND, "held").await?;
+    let crds = ground.cluster.dynamic("apiextensions.k8s.io/v1", "CustomResourceDefinition", None);
+    crds.delete(&name_of(&with_rules), &DeleteParams::background()).await?;
+    Ok(())
+}
+
+/// Under a name of its own, so that it can go again whoever else has installed the policy.
+async fn policy(ground: &Ground) -> Result<()> {
+    install(ground, &crd()?).await?;
+    let file = paths::workspace().join("charts/vworkspace-operator/files/policies/applicationinstances.yaml");
+    let text = fs::read_to_string(&file).with_context(|| format!("failed to read {}", file.display()))?;
+    ground.cluster.apply_yaml(&text.replace("vworkspace-applicationinstances", POLICY_NAME)).await?;
+    let result = policy_counts(ground).await;
+    for kind in ["ValidatingAdmissionPolicyBinding", "ValidatingAdmissionPolicy"] {
+        let policies = ground.cluster.dynamic("admissionregistration.k8s.io/v1", kind, None);
+        policies.delete(POLICY_NAME, &DeleteParams::background()).await?;
+    }
+    result
+}
+
+const POLICY_NAME: &str = "lab-applicationinstances";
+
+async fn policy_counts(ground: &Ground) -> Result<()> {
+    let instances = ground.objects(API_VERSION, KIND);
+    let mut elsewhere = base(ground)?;
+    merge(&mut elsewhere, &json!({"spec": {"release": {"namespace": "elsewhere"}}}));
+    let elsewhere: DynamicObject = serde_json::from_value(elsewhere)?;
+    // A policy counts from a moment on that the API server does not announce.
+    let deadline = tokio::time::Instant::now() + DEADLINE;
+    let refusal = loop {
+        match instances.create(&dry_run(), &elsewhere).await {
+            Err(kube::Error::Api(status)) => break status,
+            Err(other) => return Err(other.into()),
+            Ok(_) => ensure!(tokio::time::Instant::now() < deadline, "the policy does not count"),
+        }
+    };
+    let expected = format!(
+        "spec.release.namespace is 'elsewhere'; expected '{}', the namespace of the instance",
+        ground.namespace
+    );
+    ensure!(refusal.message.ends_with(&expected), "the API server says: {}", refusal.message);
+    instances.create(&PostParams::default(), &serde_json::from_value(base(ground)?)?).await?;
+    Ok(())
+}
+
+fn drop_rules(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            fields.remove("x-kubernetes-validations");
+            fields.values_mut().for_each(drop_rules);
+        }
+        Value::Array(items) => items.iter_mut().for_each(drop_rules),
+        _ => {}
+    }
+}
+
+/// Applies the CRD and waits until the API server serves it.
+async fn install(ground: &Ground, crd: &Value) -> Result<()> {
+    let object: DynamicObject = serde_json::from_value(crd.clone())?;
+    ground.cluster.apply(&[object]).await?;
+    let crds = ground.cluster.dynamic("apiextensions.k8s.io/v1", "CustomResourceDefinition", None);
+    seen(&crds, "CustomResourceDefinition", &name_of(crd), |data| {
+        has_condition(data, "Established", "True") && !has_condition(data, "NonStructuralSchema", "True")
+    })
+    .await?;
+    Ok(())
+}
+
+fn name_of(crd: &Value) -> String {
+    super::text_at(crd, "/metadata/name").to_owned()
+}
+
+fn crd() -> Result<Value> {
+    let file = paths::workspace()
+        .join("charts/vworkspace-operator/files/crds/applicationinstances.apps.vworkspace.io.yaml");
+    let text = fs::read_to_string(&file).with_context(|| format!("failed to read {}", file.display()))?;
+    let object = cluster::parse(&text)?.into_iter().next().context("the CRD's file is empty")?;
+    Ok(serde_json::to_value(object)?)
+}
+
+fn examples() -> Result<Vec<PathBuf>> {
+    let folder = paths::workspace().join("docs/examples/applicationinstance");
+    let entries = fs::read_dir(&folder).with_context(|| format!("failed to read {}", folder.display()))?;
+    let files: Vec<PathBuf> = entries.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;
+    ensure!(!files.is_empty(), "{} is empty", folder.display());
+    Ok(files)
+}
+
+fn dry_run() -> PostParams {
+    PostParams { dry_run: true, ..PostParams::default() }
+}
+
+/// An object without fault, of which each case breaks one thing.
+fn base(ground: &Ground) -> Result<Value> {
+    Ok(serde_saphyr::from_str(&BASE.replace("NAMESPACE", &ground.namespace))?)
+}
+
+/// A JSON merge patch: null removes.
+fn merge(into: &mut Value, change: &Value) {
+    let Value::Object(change) = change else {
+        *into = change.clone();
+        return;
+    };
+    if !into.is_object() {
+        *into = json!({});
+    }
+    let Value::Object(into) = into else { return };
+    for (name, value) in change {
+        if value.is_null() {
+            into.remove(name);
+        } else {
+            merge(into.entry(name.clone()).or_insert(Value::Null), value);
+        }
+    }
+}
+
+const BASE: &str = "
+apiVersion: apps.vworkspace.io/v1alpha1
+kind: ApplicationInstance
+metadata: {name: shop, namespace: NAMESPACE}
+spec:
+  appRef: {catalogId: shop}
+  chart: {sourceType: oci, url: 'oci://registry.example.org/charts', name: shop, version: 1.2.3}
+  release: {name: shop, namespace: NAMESPACE}
+";
+
+/// Changes to the object without fault that leave it so.
+const TAKEN: &[&str] = &[
+    "{spec: {chart: {version: v1.2.3}}}",
+    "{spec: {chart: {version: 1.2.3-rc.1+build.5}}}",
+    "{spec: {interval: 1h30m, timeout: 1m30s}}",
+    "{spec: {integrations: {ingress: {enabled: true, host: '*.example.org'}}}}",
+    "{spec: {maintenanceWindows: [{name: a, duration: 168h, schedule: '* * * * *', timeZone: Etc/GMT+2}]}}",
+    "{spec: {maintenanceWindows: [{name: a, duration: 1m, schedule: '*/15 0-6,22 1,15 JAN-MAR MON-FRI/2'}]}}",
+    "{spec: {maintenanceWindows: [{name: a, duration: 90m, schedule: '59 23 31 12 7', timeZone: America/Argentina/Buenos_Aires}]}}",
+    "{spec: {readinessChecks: [{name: a, http: {service: web, port: 443, scheme: HTTPS, host: 'shop.example.org:8443', path: '/a?b=c', statuses: [200, 401]}}]}}",
+    "{spec: {install: {retries: -1}, upgrade: {onFailure: Keep}, uninstall: {disableHooks: true, timeout: 10m}}}",
+];
+
+/// A change to the object without fault, and why it is refused.
+const REFUSED: &[(&str, &str)] = &[
+    (
+        "{spec: {appRef: {catalogId: '  '}}}",
+        "spec.appRef.catalogId is '  '; expected the id of a catalog entry, such as nextcloud",
+    ),
+    ("{spec: {chart: null}}", "spec.chart is missing; expected a chart, because spec.mode is managed"),
+    (
+        "{spec: {release: null}}",
+        "spec.release is missing; expected name and namespace of the release, because spec.mode is managed",
+    ),
+    (
+        "{spec: {mode: placeholder}}",
+        "spec.chart is set; expected neither spec.chart nor spec.values, because spec.mode is placeholder",
+    ),
+    (
+        "{spec: {mode: placeholder, chart: null, values: {source: inline, inline: {}}}}",
+        "spec.values is set; expected neither spec.chart nor spec.values, because spec.mode is placeholder",
+    ),
+    (
+        "{spec: {chart: {sourceRef: {kind: HelmRepository, name: charts}}}}",
+        "spec.chart has both url and sourceRef; expected exactly one of url and sourceRef",
+    ),
+    (
+        "{spec: {chart: {url: null, sourceType: null}}}",
+        "spec.chart has neither url nor sourceRef; expected exactly one of url and sourceRef",
+    ),
+    (
+        "{spec: {chart: {sourceType: null}}}",
+        "spec.chart.sourceType is missing; expected oci or helm beside spec.chart.url",
+    ),
+    (
+        "{spec: {chart: {url: null, sourceRef: {kind: OCIRepository, name: shop}}}}",
+        "spec.chart.sourceType is 'oci'; expected sourceType only beside spec.chart.url",
+    ),
+    (
+        "{spec: {chart: {url: 'https://charts.example.org'}}}",
+        "spec.chart.url is 'https://charts.example.org'; expected oci://..., because spec.chart.sourceType is oci",
+    ),
+    (
+        "{spec: {chart: {sourceType: helm}}}",
+        "spec.chart.url is 'oci://registry.example.org/charts'; expected https://... or http://..., because \
+         spec.chart.sourceType is helm",
+    ),
+    (
+        "{spec: {chart: {url: null, sourceType: null, insecure: true, sourceRef: {kind: OCIRepository, name: shop}}}}",
+        "spec.chart has secretRef, certSecretRef or insecure; expected these only beside spec.chart.url, because a \
+         referenced source has its own",
+    ),
+    (
+        "{spec: {chart: {url: null, sourceType: null, sourceRef: {kind: OCIRepository, name: Shop}}}}",
+        "spec.chart.sourceRef.name is 'Shop'; expected the name of an object: lower case letters, digits, '-' and '.'",
+    ),
+    (
+        "{spec: {chart: {secretRef: {name: 'a b'}}}}",
+        "name of the Secret is 'a b'; expected the name of an object: lower case letters, digits, '-' and '.'",
+    ),
+    (
+        "{spec: {chart: {name: 'my shop'}}}",
+        "spec.chart.name is 'my shop'; expected the name of a chart, such as nextcloud",
+    ),
+    ("{spec: {chart: {version: latest}}}", VERSION_LATEST),
+    ("{spec: {chart: {version: '^1.2.3'}}}", VERSION_CARET),
+    ("{spec: {chart: {version: '1.2'}}}", VERSION_SHORT),
+    ("{spec: {chart: {version: '>=1.0.0 <2.0.0'}}}", VERSION_RANGE),
+    ("{spec: {chart: {version: 1.2.x}}}", VERSION_WILD),
+    (
+        "{spec: {values: {source: inline}}}",
+        "spec.values.source is 'inline' and spec.values sets nothing; expected exactly the field that source names",
+    ),
+    (
+        "{spec: {values: {source: secretRef, inline: {a: 1}, secretRef: {name: values, key: prod}}}}",
+        "spec.values.source is 'secretRef' and spec.values sets inline secretRef; expected exactly the field that source names",
+    ),
+    (
+        "{spec: {values: {source: secretRef, configMapRef: {name: values}}}}",
+        "spec.values.source is 'secretRef' and spec.values sets configMapRef; expected exactly the field that source names",
+    ),
+    (
+        "{spec: {values: {source: secretRef, secretRef: {name: '-'}}}}",
+        "name of the Secret or ConfigMap is '-'; expected the name of an object: lower case letters, digits, '-' and '.'",
+    ),
+    (
+        "{spec: {values: {source: configMapRef, configMapRef: {name: values, key: 'a/b'}}}}",
+        "key of the Secret or ConfigMap is 'a/b'; expected letters, digits, '-', '_' and '.'",
+    ),
+    (
+        "{spec: {release: {name: Shop}}}",
+        "spec.release.name is 'Shop'; expected the name of an object: lower case letters, digits, '-' and '.'",
+    ),
+    (
+        "{spec: {release: {name: a-name-that-is-just-a-little-longer-than-helm-ever-takes}}}",
+        "spec.release.name is 'a-name-that-is-just-a-little-longer-than-helm-ever-takes'; expected at most 53 characters, because Helm takes no more",
+    ),
+    (
+        "{spec: {integrations: {ingress: {enabled: true, host: 'https://shop'}}}}",
+        "spec.integrations.ingress.host is 'https://shop'; expected a host name, such as cloud.example.org",
+    ),
+    (
+        "{spec: {interval: 5 minutes}}",
+        "spec.interval is '5 minutes'; expected a duration from 10s to 24h, such as 30s, 5m or 1h30m",
+    ),
+    (
+        "{spec: {interval: 1s}}",
+        "spec.interval is '1s'; expected a duration from 10s to 24h, such as 30s, 5m or 1h30m",
+    ),
+    (
+        "{spec: {timeout: 999999h999999h}}",
+        "spec.timeout is '999999h999999h'; expected a duration from 1s to 24h, such as 30s, 5m or 1h30m",
+    ),
+    (
+        "{spec: {install: {timeout: '5'}}}",
+        "spec.install.timeout is '5'; expected a duration from 1s to 24h, such as 30s, 5m or 1h30m",
+    ),
+    (
+        "{spec: {upgrade: {timeout: 0s}}}",
+        "spec.upgrade.timeout is '0s'; expected a duration from 1s to 24h, such as 30s, 5m or 1h30m",
+    ),
+    (
+        "{spec: {upgrade: {rollbackTimeout: 25h}}}",
+        "spec.upgrade.rollbackTimeout is '25h'; expected a duration from 1s to 24h, such as 30s, 5m or 1h30m",
+    ),
+    (
+        "{spec: {uninstall: {timeout: -5m}}}",
+        "spec.uninstall.timeout is '-5m'; expected a duration from 1s to 24h, such as 30s, 5m or 1h30m",
+    ),
+    (
+        "{spec: {tests: {timeout: 1d}}}",
+        "spec.tests.timeout is '1d'; expected a duration from 1s to 24h, such as 30s, 5m or 1h30m",
+    ),
+    (
+        "{spec: {driftDetection: {ignore: [{paths: [/spec/replicas, spec.replicas]}]}}}",
+        "spec.driftDetection.ignore[].paths has 'spec.replicas'; expected JSON pointers such as /spec/replicas",
+    ),
+    (
+        "{spec: {readinessChecks: [{name: web}]}}",
+        "spec.readinessChecks 'web' has neither http nor tcp; expected exactly one of http and tcp",
+    ),
+    (
+        "{spec: {readinessChecks: [{name: web, http: {service: web, port: 80}, tcp: {service: web, port: 80}}]}}",
+        "spec.readinessChecks 'web' has both http and tcp; expected exactly one of http and tcp",
+    ),
+    (
+        "{spec: {readinessChecks: [{name: web, timeout: 2m, tcp: {service: web, port: 80}}]}}",
+        "spec.readinessChecks[].timeout is '2m'; expected a duration from 100ms to 60s, such as 30s, 5m or 1h30m",
+    ),
+    (
+        "{spec: {readinessChecks: [{name: web, interval: 1ms, tcp: {service: web, port: 80}}]}}",
+        "spec.readinessChecks[].interval is '1ms'; expected a duration from 1s to 1h, such as 30s, 5m or 1h30m",
+    ),
+    (
+        "{spec: {readinessChecks: [{name: web, tcp: {service: 'web:80', port: 80}}]}}",
+        "spec.readinessChecks[].tcp.service is 'web:80'; expected the name of an object: lower case letters, digits, '-' and \
+         '.'",
+    ),
+    (
+        "{spec: {readinessChecks: [{name: web, http: {service: 'other/web', port: 80}}]}}",
+        "spec.readinessChecks[].http.service is 'other/web'; expected the name of an object: lower case letters, digits, \
+         '-' and '.'",
+    ),
+    (
+        "{spec: {readinessChecks: [{name: web, http: {service: web, port: 80, path: healthz}}]}}",
+        "spec.readinessChecks[].http.path is 'healthz'; expected a path that starts with '/', without spaces",
+    ),
+    (
+        "{spec: {readinessChecks: [{name: web, http: {service: web, port: 80, host: 'a b'}}]}}",
+        "spec.readinessChecks[].http.host is 'a b'; expected a host name, such as shop.example.org",
+    ),
+    (
+        "{spec: {dependsOn: [{name: database}, {name: shop}]}}",
+        "spec.dependsOn names 'shop', which is this instance; expected other instances only",
+    ),
+    (
+        "{spec: {dependsOn: [{name: other/database}]}}",
+        "spec.dependsOn[].name is 'other/database'; expected the name of an object: lower case letters, digits, '-' and '.'",
+    ),
+    ("{spec: {maintenanceWindows: [{name: night, duration: 2h, schedule: '0 2 * *'}]}}", CRON_SHORT),
+    ("{spec: {maintenanceWindows: [{name: night, duration: 2h, schedule: '0 24 * * *'}]}}", CRON_HOUR),
+    ("{spec: {maintenanceWindows: [{name: night, duration: 2h, schedule: '@daily'}]}}", CRON_WORD),
+    (
+        "{spec: {maintenanceWindows: [{name: night, duration: 30s, schedule: '0 2 * * SAT'}]}}",
+        "spec.maintenanceWindows[].duration is '30s'; expected a duration from 1m to 168h, such as 30s, 5m or 1h30m",
+    ),
+    (
+        "{spec: {maintenanceWindows: [{name: night, duration: 2h, schedule: '0 2 * * SAT', timeZone: 'Central Europe'}]}}",
+        "spec.maintenanceWindows[].timeZone is 'Central Europe'; expected the name of a time zone, such as UTC or Europe/Vienna",
+    ),
+    (
+        "{spec: {serviceAccountName: system:admin}}",
+        "spec.serviceAccountName is 'system:admin'; expected the name of an object: lower case letters, digits, '-' and '.'",
+    ),
+];
+
+const VERSION_LATEST: &str = "spec.chart.version is 'latest'; expected an exact version such as 1.2.3; no range, no tag such as latest";
+const VERSION_CARET: &str = "spec.chart.version is '^1.2.3'; expected an exact version such as 1.2.3; no range, no tag such as latest";
+const VERSION_SHORT: &str =
+    "spec.chart.version is '1.2'; expected an exact version such as 1.2.3; no range, no tag such as latest";
+const VERSION_RANGE: &str = "spec.chart.version is '>=1.0.0 <2.0.0'; expected an exact version such as 1.2.3; no range, no tag such as latest";
+const VERSION_WILD: &str =
+    "spec.chart.version is '1.2.x'; expected an exact version such as 1.2.3; no range, no tag such as latest";
+const CRON_SHORT: &str = "spec.maintenanceWindows[].schedule is '0 2 * *'; expected five cron fields (minute, hour, day of the \
+                          month, month, day of the week), such as 0 2 * * SAT";
+const CRON_HOUR: &str = "spec.maintenanceWindows[].schedule is '0 24 * * *'; expected five cron fields (minute, hour, day of \
+                         the month, month, day of the week), such as 0 2 * * SAT";
+const CRON_WORD: &str = "spec.maintenanceWindows[].schedule is '@daily'; expected five cron fields (minute, hour, day of the \
+                         month, month, day of the week), such as 0 2 * * SAT";
+
+/// A change to the stored object, and why it is refused.
+const REFUSED_LATER: &[(&str, &str)] = &[
+    (
+        "{spec: {release: {name: store}}}",
+        "spec.release.name was 'shop' and would become 'store'; expected no change, because it says which release belongs to \
+         this instance: delete the instance and create another",
+    ),
+    (
+        "{spec: {release: {namespace: elsewhere}}}",
+        "spec.release.namespace was 'NAMESPACE' and would become 'elsewhere'; expected \
+         no change, because it says which release belongs to this instance: delete the instance and create another",
+    ),
+    (
+        "{spec: {release: null}}",
+        "spec.release was set and would be removed; expected no change, because it says which release belongs to this \
+         instance: delete the instance and create another",
+    ),
+    (
+        "{spec: {mode: placeholder, chart: null}}",
+        "spec.mode was managed and would become placeholder; expected no change, because the installed application would be \
+         left behind: delete the instance and create another",
+    ),
+];
+
+/// Objects with every field that instances had before this CRD, in the shapes that were in use.
+const EXISTING: &str = "
+apiVersion: apps.vworkspace.io/v1alpha1
+kind: ApplicationInstance
+metadata:
+  name: existing-helm
+  namespace: NAMESPACE
+  labels: {app.vworkspace.io/managed-by: control-plane, app.vworkspace.io/cluster-id: '7'}
+  annotations: {ops.vworkspace.io/backup: velero, ops.vworkspace.io/upgrade: helm}
+spec:
+  appRef: {catalogId: nextcloud}
+  chart: {sourceType: helm, url: 'https://charts.example.org', name: nextcloud, version: 6.6.4}
+  release: {name: nextcloud, namespace: NAMESPACE}
+  values: {source: inline, inline: {replicas: 2, list: [1, two, {three: 3}]}}
+  integrations:
+    externalSecrets: {enabled: true}
+    certManager: {enabled: true}
+    ingress: {enabled: true, host: cloud.example.org}
+---
+apiVersion: apps.vworkspace.io/v1alpha1
+kind: ApplicationInstance
+metadata: {name: existing-oci, namespace: NAMESPACE}
+spec:
+  appRef: {catalogId: mattermost}
+  mode: managed
+  chart: {sourceType: oci, url: registry.example.org/charts, name: mattermost, version: v6.6.80+build.1}
+  release: {name: mattermost, namespace: NAMESPACE}
+  values: {source: secretRef, secretRef: {name: values, key: values}}
+  integrations: {ingress: {enabled: false, host: ''}}
+---
+apiVersion: apps.vworkspace.io/v1alpha1
+kind: ApplicationInstance
+metadata: {name: existing-config-map, namespace: NAMESPACE}
+spec:
+  appRef: {catalogId: wiki}
+  chart: {sourceType: oci, url: 'oci://registry.example.org/charts', name: wiki, version: 0.1.0-alpha.1}
+  release: {name: wiki, namespace: NAMESPACE}
+  values: {source: configMapRef, configMapRef: {name: values, key: prod.yaml}}
+---
+apiVersion: apps.vworkspace.io/v1alpha1
+kind: ApplicationInstance
+metadata: {name: existing-storage, namespace: NAMESPACE}
+spec:
+  appRef: {catalogId: seaweedfs}
+  release: {name: storage, namespace: NAMESPACE}
+  values: {source: inline, inline: {master: {replicas: 1}}}
+---
+apiVersion: apps.vworkspace.io/v1alpha1
+kind: ApplicationInstance
+metadata: {name: existing-placeholder, namespace: NAMESPACE}
+spec:
+  appRef: {catalogId: cluster-ops}
+  mode: placeholder
+  release: {name: cluster-ops, namespace: NAMESPACE}
+";
