@@ -73,7 +73,7 @@ impl Child {
     /// Its spec.
     #[must_use]
     pub fn spec(mut self, spec: Value) -> Self {
-        self.object.data = serde_json::json!({ "spec": spec });
+        self.object.data = Value::Object([("spec".to_owned(), spec)].into_iter().collect());
         self
     }
 

@@ -46,7 +46,7 @@ impl Task<'_> {
     async fn check_stranger(&self, id: &ObjectId, desired: &DynamicObject) -> Result<(), Error> {
         let api = api(&self.actor.client, &id.resource, &id.key);
         match timeout(ANSWER, api.get_metadata_opt(&id.key.name)).await {
-            Err(_) => Err(Error::NoAnswer { verb: "get", id: id.clone() }),
+            Err(_) => Err(Error::NoAnswer { verb: "get", object: id.to_string() }),
             Ok(Err(error)) => Err(refused("get", id, &error)),
             Ok(Ok(None)) => Ok(()),
             Ok(Ok(Some(found))) => {
@@ -94,7 +94,7 @@ fn check_owner(id: &ObjectId, desired: &DynamicObject, live: &DynamicObject) -> 
     if desired.metadata.owner_references.iter().flatten().any(|ours| lacks(&ours.uid)) {
         let name = |owner: &OwnerReference| format!("{} {}", owner.kind, owner.name);
         let owner = theirs.first().map_or_else(|| "nobody".to_owned(), name);
-        return Err(Error::Foreign { id: id.clone(), owner });
+        return Err(Error::Foreign { object: id.to_string(), owner });
     }
     Ok(())
 }

@@ -66,16 +66,16 @@ impl Refusal {
 /// Why a plan could not be carried out.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
-    #[error("failed to {verb} {id}: {conflicts}")]
-    Conflict { verb: &'static str, id: ObjectId, conflicts: String },
-    #[error("failed to apply {id}: it exists and belongs to {owner}, not to this object")]
-    Foreign { id: ObjectId, owner: String },
-    #[error("failed to {verb} {id}: {message}")]
-    Refused { verb: &'static str, id: ObjectId, fault: Fault, message: String },
-    #[error("failed to {verb} {id}: no answer from the API server within {} s", ANSWER.as_secs())]
-    NoAnswer { verb: &'static str, id: ObjectId },
-    #[error("failed to write the status of {id} as JSON: {source}")]
-    Status { id: ObjectId, source: serde_json::Error },
+    #[error("failed to {verb} {object}: {conflicts}")]
+    Conflict { verb: &'static str, object: String, conflicts: String },
+    #[error("failed to apply {object}: it exists and belongs to {owner}, not to this object")]
+    Foreign { object: String, owner: String },
+    #[error("failed to {verb} {object}: {message}")]
+    Refused { verb: &'static str, object: String, fault: Fault, message: String },
+    #[error("failed to {verb} {object}: no answer from the API server within {} s", ANSWER.as_secs())]
+    NoAnswer { verb: &'static str, object: String },
+    #[error("failed to write the status of {object} as JSON: {source}")]
+    Status { object: String, source: serde_json::Error },
 }
 
 impl Error {
@@ -91,16 +91,16 @@ impl Error {
 
     /// What the next `observe` should know of it; that somebody was faster is no news.
     fn refusal(&self) -> Option<Refusal> {
-        let (id, cause) = match self {
-            Error::Conflict { id, .. } | Error::Foreign { id, .. } => (id, Cause::Owned),
-            Error::Refused { id, fault: Fault::Forbidden, .. } => (id, Cause::Forbidden),
-            Error::Refused { id, fault: Fault::Invalid, .. } => (id, Cause::Invalid),
-            Error::Refused { id, fault: Fault::Unreachable | Fault::Other, .. }
-            | Error::NoAnswer { id, .. } => (id, Cause::Unavailable),
+        let (object, cause) = match self {
+            Error::Conflict { object, .. } | Error::Foreign { object, .. } => (object, Cause::Owned),
+            Error::Refused { object, fault: Fault::Forbidden, .. } => (object, Cause::Forbidden),
+            Error::Refused { object, fault: Fault::Invalid, .. } => (object, Cause::Invalid),
+            Error::Refused { object, fault: Fault::Unreachable | Fault::Other, .. }
+            | Error::NoAnswer { object, .. } => (object, Cause::Unavailable),
             Error::Refused { .. } | Error::Status { .. } => return None,
         };
         let message = self.to_string().chars().take(LONGEST_MESSAGE).collect();
-        Some(Refusal { object: id.to_string(), cause, message })
+        Some(Refusal { object: object.clone(), cause, message })
     }
 
     /// Somebody was faster: the watch will show it, and nothing is wrong.
@@ -229,7 +229,7 @@ impl Task<'_> {
         let answer = timeout(ANSWER, request).await;
         debug!(verb, child = %id, ok = matches!(answer, Ok(Ok(_))), "asked the API server");
         match answer {
-            Err(_) => Err(Error::NoAnswer { verb, id: id.clone() }),
+            Err(_) => Err(Error::NoAnswer { verb, object: id.to_string() }),
             Ok(Err(error)) => Err(refused(verb, id, &error)),
             Ok(Ok(answer)) => Ok(answer),
         }
@@ -253,9 +253,9 @@ fn refused(verb: &'static str, id: &ObjectId, error: &kube::Error) -> Error {
     if let kube::Error::Api(status) = error
         && let Some(conflicts) = conflict::describe(status)
     {
-        return Error::Conflict { verb, id: id.clone(), conflicts };
+        return Error::Conflict { verb, object: id.to_string(), conflicts };
     }
-    Error::Refused { verb, id: id.clone(), fault: fault(error), message: fault::chain(error) }
+    Error::Refused { verb, object: id.to_string(), fault: fault(error), message: fault::chain(error) }
 }
 
 fn api(client: &Client, resource: &ApiResource, key: &ObjectKey) -> Api<DynamicObject> {

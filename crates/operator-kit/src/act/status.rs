@@ -11,8 +11,8 @@ use crate::plan::Plan;
 impl Task<'_> {
     pub(super) async fn status<S: Serialize>(&mut self, plan: &Plan<S>) -> Result<(), Error> {
         let id = self.id();
-        let desired =
-            serde_json::to_value(&plan.status).map_err(|source| Error::Status { id: id.clone(), source })?;
+        let desired = serde_json::to_value(&plan.status)
+            .map_err(|source| Error::Status { object: id.to_string(), source })?;
         let current = self.object.data.get("status").cloned().unwrap_or_default();
         if !differs(&current, &desired, self.actor.clocks) {
             debug!("the status says it already");

@@ -98,8 +98,9 @@ fn ready(facts: &Facts<'_>, history: History) -> Option<(Ready, String)> {
         Reading::Unseen | Reading::Fetching if history.was_released && facts.change != Change::Waits => {
             (Ready::Upgrading, "Flux has been given the change.".to_owned())
         }
-        Reading::Unseen => (Ready::Reconciling, "Flux has not looked at the release yet.".to_owned()),
-        Reading::Fetching => (Ready::Reconciling, "Flux is fetching the chart.".to_owned()),
+        Reading::Unseen | Reading::Fetching => {
+            (Ready::Reconciling, "Flux has not begun with the release yet.".to_owned())
+        }
         Reading::SourceTrouble(SourceTrouble::Unreachable(message) | SourceTrouble::Missing(message)) => {
             (Ready::ChartUnreachable, message.clone())
         }
