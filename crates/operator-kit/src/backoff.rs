@@ -6,13 +6,17 @@ use std::time::Duration;
 const FIRST: Duration = Duration::from_millis(500);
 const LONGEST: Duration = Duration::from_secs(300);
 
-/// The pause after the n-th failure in a row: doubling, bounded, and up to a quarter shorter so that many objects that
-/// failed together do not come back together. Which part is taken off follows from `what`, so that it can be tested.
+/// The pause after the n-th failure in a row: doubling, bounded, and spread.
 pub(crate) fn delay(failures: u32, what: impl Hash) -> Duration {
     let doublings = failures.saturating_sub(1).min(16);
-    let full = FIRST.saturating_mul(1 << doublings).min(LONGEST);
+    spread(FIRST.saturating_mul(1 << doublings).min(LONGEST), (what, failures))
+}
+
+/// Up to a quarter shorter, so that what started together does not come back together. Which part is taken off follows
+/// from `what`, so that it can be tested.
+pub(crate) fn spread(full: Duration, what: impl Hash) -> Duration {
     let mut hasher = DefaultHasher::new();
-    (what, failures).hash(&mut hasher);
+    what.hash(&mut hasher);
     let thousandths = u32::try_from(hasher.finish() % 1000).unwrap_or_default();
     full - full / 4 * thousandths / 1000
 }

@@ -2,8 +2,8 @@
 //! queue, so that it knows what to do when it takes over.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -225,7 +225,7 @@ impl<C: Controller> Driver<C> {
         if outcome.errors.is_empty() {
             memory.failures = 0;
             let ended = if outcome.writes == 0 { Ended::Unchanged } else { Ended::Changed };
-            let resync = RESYNC - backoff::delay(8, key) / 2;
+            let resync = backoff::spread(RESYNC, key);
             return (ended, Next::By(now + nap.map_or(resync, |nap| nap.min(resync))));
         }
         memory.failures = memory.failures.saturating_add(1);
@@ -301,10 +301,12 @@ fn joined(errors: &[crate::act::Error]) -> String {
     errors.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// A name for one visit, to find its log lines.
+/// A name for one visit, to find its log lines; another one after each restart, also in a pod, where the process number
+/// is always the same.
 fn reconcile_id() -> String {
     static COUNT: AtomicU64 = AtomicU64::new(1);
-    format!("{:x}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
+    static STARTED: LazyLock<i64> = LazyLock::new(|| Timestamp::now().as_millisecond());
+    format!("{:x}-{}", *STARTED, COUNT.fetch_add(1, Ordering::Relaxed))
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ pub(super) fn describe(status: &Status) -> Option<String> {
         .map(|cause| format!("field {} is owned by {}", cause.field, owner(&cause.message)))
         .collect();
     (!conflicts.is_empty())
-        .then(|| format!("{}; take the field out there to hand it over", conflicts.join(", ")))
+        .then(|| format!("{}; give it the wanted value there, or let go of it", conflicts.join(", ")))
 }
 
 /// The API server says `conflict with "NAME" using VERSION`, or with several names.
@@ -35,7 +35,7 @@ mod tests {
         .unwrap();
         assert_eq!(
             describe(&status).unwrap(),
-            "field .spec.interval is owned by kubectl-edit; take the field out there to hand it over"
+            "field .spec.interval is owned by kubectl-edit; give it the wanted value there, or let go of it"
         );
     }
 

@@ -12,7 +12,6 @@ pub(super) mod testing;
 mod uninstall;
 
 use jiff::Timestamp;
-use kube::ResourceExt;
 use kube::api::ObjectMeta;
 use operator_kit::{Child, Deletion, Finalizer, Plan};
 use vworkspace_api::application_instance::{
@@ -53,7 +52,7 @@ pub(super) fn plan(
             // What Flux told before it was given the change says nothing about it.
             reading: if handover.change == Change::GoesOut { Reading::Unseen } else { seen },
             last_applied_chart: handover.chart,
-            helm_release_ref: release_ref(app, world),
+            helm_release_ref: release_ref(app, world, handover.change),
             now,
         }),
         wake_at: None,
@@ -94,9 +93,10 @@ impl Handover {
                 children: order.children(),
                 deletions: outdated(world, order),
                 change: match (is_with_flux, blocker.is_some_and(Blocker::keeps_the_change_back)) {
-                    (true, _) => Change::WithFlux,
+                    // Also when Flux once had it: somebody has changed it since and does not let us put it right.
+                    (_, true) => Change::Waits,
+                    (true, false) => Change::WithFlux,
                     (false, false) => Change::GoesOut,
-                    (false, true) => Change::Waits,
                 },
                 chart: if is_with_flux || blocker.is_none() { Some(order.chart.into()) } else { known },
             },
@@ -130,9 +130,11 @@ fn is_with_flux(world: &World, order: &Order<'_>) -> bool {
         && world.source.present().is_some_and(|source| carries(&source.metadata))
 }
 
-fn release_ref(app: &ApplicationInstance, world: &World) -> Option<HelmReleaseRef> {
-    let release = world.release.present()?;
-    Some(HelmReleaseRef { name: release.name_any(), namespace: app.namespace().unwrap_or_default() })
+/// The release that carries the application, from the moment it is handed to Flux.
+fn release_ref(app: &ApplicationInstance, world: &World, change: Change) -> Option<HelmReleaseRef> {
+    let exists = world.release.present().is_some() || change == Change::GoesOut;
+    let release = app.spec.release.as_ref().filter(|_| exists)?;
+    Some(HelmReleaseRef { name: release.name.clone(), namespace: release.namespace.clone() })
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 
 use operator_kit::Sight;
 use serde_json::Value;
-use vworkspace_api::application_instance::{ApplicationInstance, SuccessfulRelease};
+use vworkspace_api::application_instance::{ApplicationInstance, Ready, SuccessfulRelease};
 
 use crate::controllers::application::observe::World;
 use crate::flux::{Artifact, HelmRelease, Snapshot, Source, condition, is_true};
@@ -69,7 +69,7 @@ pub(super) fn of(app: &ApplicationInstance, world: &World) -> Reading {
         return Reading::Fetching;
     }
     if !is_attempted(release, source) {
-        return not_noticed(release);
+        return not_noticed(app, release);
     }
     stalled(release)
         .or_else(|| failed(release))
@@ -114,18 +114,27 @@ fn is_attempted(release: &HelmRelease, source: &Source) -> bool {
         && digest(source).is_none_or(|digest| digest == status.last_attempted_revision_digest)
 }
 
-/// The change is with Flux, which has not begun or not said so.
-fn not_noticed(release: &HelmRelease) -> Reading {
-    let conditions = &release.status.conditions;
-    match condition(conditions, "Ready") {
-        None => Reading::Unseen,
-        Some(ready) if matches!(ready.reason.as_str(), "SourceNotReady" | "ArtifactFailed") => {
-            Reading::Fetching
-        }
-        Some(ready) if ready.reason == "ValuesError" => failure(release, values_error(&ready.message)),
-        Some(_) => running(release)
+/// The release has a generation that Flux has not begun with, or not said so.
+fn not_noticed(app: &ApplicationInstance, release: &HelmRelease) -> Reading {
+    let Some(ready) = condition(&release.status.conditions, "Ready") else {
+        return Reading::Unseen;
+    };
+    match ready.reason.as_str() {
+        "ValuesError" => failure(release, values_error(&ready.message)),
+        _ if is_settled(app) => running(release).unwrap_or(Reading::NoNews),
+        "SourceNotReady" | "ArtifactFailed" => Reading::Fetching,
+        _ => running(release)
             .unwrap_or_else(|| Reading::InProgress("Flux has been given the change.".to_owned())),
     }
+}
+
+/// Whether this very spec has been reported as released. A change of ours is reported as under way together with handing
+/// it over, so what moved the release since was something else: a pause that ended, or another's hand.
+fn is_settled(app: &ApplicationInstance) -> bool {
+    app.status.as_ref().is_some_and(|status| {
+        status.observed_generation == app.metadata.generation
+            && status.conditions.read::<Ready>() == Some(Ready::HelmReleaseReady)
+    })
 }
 
 /// Flux has given up on this generation; the cause is anywhere but in `Ready`.

@@ -105,7 +105,8 @@ fn ready_that_flux_writes_before_its_proof_is_not_believed() {
     let app = instance();
     let source = fetched(&app, DIGEST_1_2);
     let full = released(&app, "1.2.0", DIGEST_1_2);
-    let without: [(&str, fn(&mut HelmRelease)); 6] = [
+    type TakeAway = fn(&mut HelmRelease);
+    let without: [(&str, TakeAway); 6] = [
         ("history", |release| release.status.history.clear()),
         ("observedGeneration", |release| release.status.observed_generation = -1),
         ("lastAttemptedGeneration", |release| release.status.last_attempted_generation = 0),
@@ -269,6 +270,37 @@ fn a_suspended_instance_suspends_its_release_and_stays_ready() {
     (live.metadata.generation, live.status.observed_generation) = (Some(2), 2);
     let known = World { release: Sight::Present(live), ..known };
     assert_conditions!(plan(&app, &known, noon()), { Ready: True/HelmReleaseReady, Reconciling: False/Stable });
+}
+
+#[test]
+fn the_end_of_a_pause_without_a_change_is_no_upgrade() {
+    let (app, known) = running();
+    let app = edited(app, |_| ());
+    let app = after(app.clone(), &plan(&app, &known, noon()));
+    let Sight::Present(mut resumed) = known.release.clone() else { panic!("no release") };
+    (resumed.metadata.generation, resumed.status.observed_generation) = (Some(3), 2);
+    let known = World { release: Sight::Present(resumed.clone()), ..known };
+    assert_conditions!(plan(&app, &known, noon()), { Ready: True/HelmReleaseReady, Reconciling: False/Stable });
+
+    // But if the operator died between handing a change over and saying so, the old verdict is not trusted.
+    let unreported = edited(app.clone(), |_| ());
+    assert_conditions!(plan(&unreported, &known, noon()), { Ready: False/Upgrading });
+
+    let message = "Running 'upgrade' action with timeout of 5m0s";
+    resumed.status.conditions.extend(says(&[("Reconciling", "True", "Progressing", message)]));
+    let known = World { release: Sight::Present(resumed), ..known };
+    assert_conditions!(plan(&app, &known, noon()), { Ready: False/Upgrading });
+}
+
+#[test]
+fn a_release_that_somebody_else_has_changed_and_holds_is_told() {
+    let (app, known) = running();
+    let message = "field .spec.interval is owned by alice".to_owned();
+    let refusal =
+        Refusal { object: "HelmRelease shop/web".to_owned(), cause: Cause::Owned, message: message.clone() };
+    let plan = plan(&app, &World { refusals: vec![refusal], ..known }, noon());
+    assert_conditions!(plan, { Ready: True/HelmReleaseReady, Reconciling: True/ChangePending, Blocked: False/NotBlocked });
+    assert_eq!(plan.status.conditions.get("Reconciling").unwrap().message, message);
 }
 
 #[test]
