@@ -83,7 +83,7 @@ use crate::rule;
     ),
     validation = rule::block_found(
         "!has(self.spec.dependsOn) || self.spec.dependsOn.all(other, other.name != self.metadata.name)",
-        "\"spec.dependsOn names '\" + self.metadata.name + \"', which is this instance; expected other instances only\""
+        "\"spec.dependsOn names '\" + self.metadata.name + \"', which is this instance; expected only other instances in spec.dependsOn\""
     )
 )]
 #[x_kube(
@@ -257,7 +257,7 @@ mod tests {
 
     use super::*;
 
-    fn instance(spec: serde_json::Value) -> ApplicationInstance {
+    fn instance(spec: &serde_json::Value) -> ApplicationInstance {
         let object = json!({"apiVersion": "apps.vworkspace.io/v1alpha1", "kind": "ApplicationInstance",
             "metadata": {"name": "shop"}, "spec": spec});
         serde_json::from_value(object).expect("an instance")
@@ -281,7 +281,7 @@ mod tests {
 
     #[test]
     fn an_instance_that_says_nothing_is_upgraded_with_a_way_back_and_watched_for_drift() {
-        let spec = instance(json!({"appRef": {"catalogId": "shop"}})).spec;
+        let spec = instance(&json!({"appRef": {"catalogId": "shop"}})).spec;
         assert_eq!((spec.mode, spec.deletion_policy), (Mode::Managed, DeletionPolicy::Delete));
         assert_eq!(spec.upgrade.on_failure, AfterFailedUpgrade::Rollback);
         assert_eq!(spec.drift_detection.mode, DriftMode::Report);
@@ -292,7 +292,7 @@ mod tests {
     #[test]
     fn a_chart_comes_from_an_address_or_from_a_source_that_exists() {
         let source = |chart| {
-            let spec = instance(json!({"appRef": {"catalogId": "shop"}, "chart": chart})).spec;
+            let spec = instance(&json!({"appRef": {"catalogId": "shop"}, "chart": chart})).spec;
             format!("{:?}", spec.chart.as_ref().and_then(Chart::source))
         };
         assert_eq!(

@@ -119,15 +119,13 @@ fn limits(field: &Value) -> String {
 fn rules(schema: &Value) -> impl Iterator<Item = String> {
     let rules = schema["x-kubernetes-validations"].as_array().into_iter().flatten();
     rules.filter_map(|rule| {
-        let expression = rule["messageExpression"].as_str().and_then(|expression| {
-            let mut literals = expression.split('"').skip(1).step_by(2);
-            literals.find(|literal| literal.contains("; expected "))
-        });
-        let message = expression.or(rule["message"].as_str())?;
-        let (found, expected) = message.split_once("; expected ")?;
-        // A message that does not quote what was found says in which case the rule counts.
-        let case = if rule["message"].is_string() { format!(" ({found})") } else { String::new() };
-        Some(format!("Expected: {}{}.", escape(expected), escape(&case)))
+        // A message that is the same whatever was found says itself in which case the rule counts.
+        if let Some(message) = rule["message"].as_str() {
+            return Some(format!("Refused: {}.", escape(message)));
+        }
+        let mut literals = rule["messageExpression"].as_str()?.split('"').skip(1).step_by(2);
+        let (_, expected) = literals.find_map(|literal| literal.split_once("; expected "))?;
+        Some(format!("Expected: {}.", escape(expected)))
     })
 }
 
