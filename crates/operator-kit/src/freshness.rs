@@ -98,7 +98,7 @@ mod tests {
         let at = Instant::now();
         let (before, after) = (at - Duration::from_secs(1), at + Duration::from_secs(1));
         let version = |version: &str| Wrote::Version(version.to_owned());
-        let table: [(&str, Wrote, Option<DynamicObject>, u64, Instant, bool); 11] = [
+        let table = [
             ("older version", version("10"), Some(object("u", "9")), 9, before, false),
             ("our version", version("10"), Some(object("u", "10")), 10, before, true),
             ("newer version", version("9"), Some(object("u", "10")), 10, before, true),

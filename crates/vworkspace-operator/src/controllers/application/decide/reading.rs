@@ -32,8 +32,19 @@ pub(super) enum Reading {
 pub(super) struct Failure {
     pub(super) message: String,
     pub(super) then: Then,
-    /// The chart version that was put back.
-    pub(super) rolled_back_to: Option<String>,
+    /// What it left behind.
+    pub(super) left: Left,
+}
+
+/// What runs after a failure.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Left {
+    /// What ran before: Helm had not begun.
+    Untouched,
+    /// The revision that was tried, or parts of it.
+    Damaged,
+    /// This chart version, which was put back.
+    RolledBackTo(String),
 }
 
 /// What comes after a failure.
@@ -62,7 +73,9 @@ pub(super) fn of(app: &ApplicationInstance, world: &World) -> Reading {
     if release.is_suspended() {
         return suspended(release);
     }
-    if let Some(trouble) = source_trouble(source).filter(|_| !is_attempted(release, source)) {
+    // A source that fails keeps its old artifact, and a release that runs it needs no other.
+    let needs_source = is_moving(source) || !is_attempted(release, source);
+    if let Some(trouble) = source_trouble(source).filter(|_| needs_source) {
         return Reading::SourceTrouble(trouble);
     }
     if is_moving(source) {
@@ -146,7 +159,7 @@ fn stalled(release: &HelmRelease) -> Option<Reading> {
         return None;
     }
     let message = cause(release).unwrap_or_else(|| stalled.message.clone());
-    Some(Reading::Failed(Failure { message, then: Then::GivenUp, rolled_back_to: rolled_back_to(release) }))
+    Some(Reading::Failed(Failure { message, then: Then::GivenUp, left: left(release) }))
 }
 
 /// The last action failed and Flux will try again. During a retry the failure stays true until it has succeeded.
@@ -178,7 +191,7 @@ fn is_waiting(release: &HelmRelease) -> bool {
 }
 
 fn failure(release: &HelmRelease, message: String) -> Reading {
-    Reading::Failed(Failure { message, then: Then::Retried, rolled_back_to: rolled_back_to(release) })
+    Reading::Failed(Failure { message, then: Then::Retried, left: left(release) })
 }
 
 /// Flux quotes values that it cannot read: its words stay where they are.
@@ -197,13 +210,16 @@ fn cause(release: &HelmRelease) -> Option<String> {
     is_false("Released").or_else(|| is_false("TestSuccess")).map(|known| known.message.clone())
 }
 
-/// The version that runs after a rollback. The newest entry describes the cluster; an older one that is marked as
-/// deployed does not.
-fn rolled_back_to(release: &HelmRelease) -> Option<String> {
-    let remediated = is_true(&release.status.conditions, "Remediated")?;
-    let newest = release.status.history.first()?;
-    let is_back = remediated.reason == "RollbackSucceeded" && newest.status == "deployed";
-    is_back.then(|| newest.chart_version.clone())
+/// The newest entry of the history describes the cluster; an older one that is marked as deployed does not.
+fn left(release: &HelmRelease) -> Left {
+    let conditions = &release.status.conditions;
+    let newest = release.status.history.first().filter(|newest| newest.status == "deployed");
+    let is_back = is_true(conditions, "Remediated").is_some_and(|known| known.reason == "RollbackSucceeded");
+    match newest {
+        Some(newest) if is_back => Left::RolledBackTo(newest.chart_version.clone()),
+        _ if is_true(conditions, "Released").is_some() => Left::Untouched,
+        _ => Left::Damaged,
+    }
 }
 
 /// A Helm action is under way.

@@ -11,7 +11,7 @@ use vworkspace_api::application_instance::{
 use super::Change;
 use super::blocker::Blocker;
 use super::pause::{self, Pause};
-use super::reading::{Failure, Reading, SourceTrouble, Then};
+use super::reading::{Failure, Left, Reading, SourceTrouble, Then};
 use crate::flux::Snapshot;
 
 /// Everything that the status follows from.
@@ -148,12 +148,14 @@ fn reconciling(facts: &Facts<'_>, history: History) -> Option<(Reconciling, Stri
 fn degraded(facts: &Facts<'_>, history: History) -> Option<(Degraded, String)> {
     let fine = if history.was_degraded { Degraded::Recovered } else { Degraded::NotDegraded };
     Some(match &facts.reading {
-        Reading::Failed(failure) if history.was_released => match &failure.rolled_back_to {
-            Some(version) => {
-                (Degraded::UpgradeFailed, format!("Rolled back: {version} runs. {}", failure.message))
-            }
-            None => (Degraded::HelmReleaseDegraded, failure.message.clone()),
-        },
+        Reading::Failed(Failure { message, left: Left::RolledBackTo(version), .. })
+            if history.was_released =>
+        {
+            (Degraded::UpgradeFailed, format!("Rolled back: {version} runs. {message}"))
+        }
+        Reading::Failed(Failure { message, left: Left::Damaged, .. }) if history.was_released => {
+            (Degraded::HelmReleaseDegraded, message.clone())
+        }
         // Still broken while the next attempt runs: only a success says otherwise.
         Reading::Released(_) => (fine, String::new()),
         _ if facts
@@ -203,9 +205,9 @@ fn keep<R: Reason<Kind = ApplicationInstance>>(
 }
 
 fn told(failure: &Failure) -> String {
-    match &failure.rolled_back_to {
-        Some(version) => format!("{} Rolled back: {version} runs.", failure.message),
-        None => failure.message.clone(),
+    match &failure.left {
+        Left::RolledBackTo(version) => format!("{} Rolled back: {version} runs.", failure.message),
+        Left::Untouched | Left::Damaged => failure.message.clone(),
     }
 }
 

@@ -345,6 +345,27 @@ fn a_version_that_does_not_exist_is_blocked_for_good() {
 }
 
 #[test]
+fn a_new_version_that_does_not_exist_blocks_the_change_although_the_old_artifact_is_still_there() {
+    let (app, mut source, release) = upgrading();
+    source.status.conditions =
+        says(&[("FetchFailed", "True", "OCIArtifactPullFailed", "MANIFEST_UNKNOWN: manifest unknown")]);
+    let plan = plan(&app, &world(source, release), noon());
+    assert_conditions!(plan, { Ready: False/ChartUnreachable, Blocked: True/MissingChartSource, Stalled: True/MissingChartSource, Degraded: False/NotDegraded });
+}
+
+#[test]
+fn values_that_are_missing_do_not_degrade_what_runs() {
+    let (app, known) = running();
+    let Sight::Present(mut release) = known.release.clone() else { panic!("no release") };
+    release.status.conditions = says(&[
+        ("Ready", "False", "ValuesError", "secrets \"v\" not found"),
+        ("Released", "True", "InstallSucceeded", ""),
+    ]);
+    let plan = plan(&app, &World { release: Sight::Present(release), ..known }, noon());
+    assert_conditions!(plan, { Ready: False/WaitingForSecret, Blocked: True/MissingSecret, Degraded: False/NotDegraded });
+}
+
+#[test]
 fn a_registry_that_does_not_answer_is_no_stall_and_a_running_release_stays_ready() {
     let app = instance();
     let failing = says(&[("FetchFailed", "True", "OCIArtifactPullFailed", "connection refused")]);
