@@ -17,6 +17,7 @@ pub(crate) struct FluxCondition {
     pub(crate) status: String,
     pub(crate) reason: String,
     pub(crate) message: String,
+    pub(crate) observed_generation: Option<i64>,
 }
 
 /// The condition of a type.

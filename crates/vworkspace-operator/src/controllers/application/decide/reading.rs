@@ -107,6 +107,10 @@ fn suspended(release: &HelmRelease) -> Reading {
 pub(super) fn source_trouble(source: &Source) -> Option<SourceTrouble> {
     let conditions = &source.status.conditions;
     let failed = is_true(conditions, "FetchFailed").or_else(|| is_true(conditions, "Stalled"))?;
+    // It stays over from an address or a tag that has been corrected, until Flux has looked at the new one.
+    if failed.observed_generation.is_some_and(|observed| source.metadata.generation != Some(observed)) {
+        return None;
+    }
     let says = |word: &str| failed.message.contains(word);
     let is_missing = ["MANIFEST_UNKNOWN", "NAME_UNKNOWN", "no match found"].into_iter().any(says)
         || failed.reason == "URLInvalid";

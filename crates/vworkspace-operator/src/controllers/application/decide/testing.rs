@@ -112,6 +112,7 @@ pub(crate) fn says(conditions: &[(&str, &str, &str, &str)]) -> Vec<FluxCondition
         status: (*status).to_owned(),
         reason: (*reason).to_owned(),
         message: (*message).to_owned(),
+        observed_generation: None,
     };
     conditions.iter().map(condition).collect()
 }

@@ -354,6 +354,15 @@ fn a_new_version_that_does_not_exist_blocks_the_change_although_the_old_artifact
 }
 
 #[test]
+fn a_failure_to_fetch_the_previous_version_says_nothing_about_this_one() {
+    let (app, mut source, release) = upgrading();
+    source.status.conditions = says(&[("FetchFailed", "True", "OCIArtifactPullFailed", "MANIFEST_UNKNOWN")]);
+    source.status.conditions[0].observed_generation = Some(1);
+    let plan = plan(&app, &world(source, release), noon());
+    assert_conditions!(plan, { Ready: False/Upgrading, Reconciling: True/ChartSourceSyncing, Blocked: False/NotBlocked });
+}
+
+#[test]
 fn values_that_are_missing_do_not_degrade_what_runs() {
     let (app, known) = running();
     let Sight::Present(mut release) = known.release.clone() else { panic!("no release") };
