@@ -294,7 +294,7 @@ fn drop_rules(value: &mut Value) {
 }
 
 /// Applies the CRD and waits until the API server serves it.
-async fn install(ground: &Ground, crd: &Value) -> Result<()> {
+pub(super) async fn install(ground: &Ground, crd: &Value) -> Result<()> {
     let object: DynamicObject = serde_json::from_value(crd.clone())?;
     ground.cluster.apply(&[object]).await?;
     let crds = ground.cluster.dynamic("apiextensions.k8s.io/v1", "CustomResourceDefinition", None);
@@ -309,7 +309,7 @@ fn name_of(crd: &Value) -> String {
     super::text_at(crd, "/metadata/name").to_owned()
 }
 
-fn crd() -> Result<Value> {
+pub(super) fn crd() -> Result<Value> {
     let file = paths::workspace()
         .join("charts/vworkspace-operator/files/crds/applicationinstances.apps.vworkspace.io.yaml");
     let text = fs::read_to_string(&file).with_context(|| format!("failed to read {}", file.display()))?;

@@ -81,14 +81,14 @@ fn is_available(data: &Value) -> bool {
 }
 
 /// A chart of our own in a folder that lives as long as this value.
-struct Chart {
-    folder: PathBuf,
+pub(super) struct Chart {
+    pub(super) folder: PathBuf,
     /// Another one in each run, so that what an earlier run published is never taken for this.
-    version: String,
+    pub(super) version: String,
 }
 
 impl Chart {
-    fn write(ground: &Ground) -> Result<Self> {
+    pub(super) fn write(ground: &Ground) -> Result<Self> {
         let version = format!("1.0.{}", Timestamp::now().as_millisecond());
         let folder = std::env::temp_dir().join(format!("{}-{version}", ground.namespace));
         let chart = Self { folder, version };

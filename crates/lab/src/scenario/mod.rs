@@ -3,6 +3,7 @@
 
 mod apiserver_restart;
 mod application_crd;
+mod application_life;
 mod argo_workflow;
 mod audit_log;
 mod certificate;
@@ -66,6 +67,7 @@ pub(crate) const ALL: &[Scenario] = &[
     certificate::SCENARIO,
     failing_job::SCENARIO,
     audit_log::SCENARIO,
+    application_life::SCENARIO,
     apiserver_restart::SCENARIO,
     lab_recovery::SCENARIO,
 ];

@@ -1,0 +1,266 @@
+//! Carries plans out: the one place that writes to the cluster. Every crash point lies between two requests here, and
+//! the order is such that whoever comes after it can go on: the finalizer stands before the first child, and goes last.
+
+mod children;
+mod conflict;
+mod difference;
+mod events;
+mod finalizer;
+mod status;
+
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::ObjectReference;
+use kube::api::DynamicObject;
+use kube::core::ApiResource;
+use kube::{Api, Client};
+use serde::Serialize;
+use tokio::time::{Instant, timeout};
+use tracing::debug;
+
+pub(crate) use events::Announcer;
+
+use crate::cache::Caches;
+use crate::controller::View;
+use crate::fault::{self, Fault, fault};
+use crate::freshness::{Expectation, Wrote};
+use crate::object::{ObjectId, ObjectKey};
+use crate::plan::{Finalizer, Plan};
+
+/// How long the API server may take to answer one request.
+const ANSWER: Duration = Duration::from_secs(15);
+/// A message of somebody else is copied up to this length.
+const LONGEST_MESSAGE: usize = 1000;
+
+/// Something that the API server did not let us do, for the next `observe`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    /// What it was about.
+    pub object: String,
+    /// Why.
+    pub cause: Cause,
+    /// The API server's words.
+    pub message: String,
+}
+
+/// Why something was refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cause {
+    /// An admission policy, a quota or missing rights.
+    Forbidden,
+    /// Somebody else owns a field, or the whole object.
+    Owned,
+    /// The object does not fit its schema.
+    Invalid,
+    /// The API server, or a webhook that it asks, does not answer.
+    Unavailable,
+}
+
+impl Refusal {
+    /// Whether it is the same trouble, in whatever words.
+    fn is_like(&self, other: &Self) -> bool {
+        (&self.object, self.cause) == (&other.object, other.cause)
+    }
+}
+
+/// Why a plan could not be carried out.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    #[error("failed to {verb} {object}: {conflicts}")]
+    Conflict { verb: &'static str, object: String, conflicts: String },
+    #[error("failed to apply {object}: it exists and belongs to {owner}, not to this object")]
+    Foreign { object: String, owner: String },
+    #[error("failed to {verb} {object}: {message}")]
+    Refused { verb: &'static str, object: String, fault: Fault, message: String },
+    #[error("failed to {verb} {object}: no answer from the API server within {} s", ANSWER.as_secs())]
+    NoAnswer { verb: &'static str, object: String },
+    #[error("failed to write the status of {object} as JSON: {source}")]
+    Status { object: String, source: serde_json::Error },
+}
+
+impl Error {
+    /// The word in metrics.
+    pub(crate) fn category(&self) -> &'static str {
+        match self {
+            Error::Conflict { .. } | Error::Foreign { .. } => "owned",
+            Error::Refused { fault, .. } => fault.category(),
+            Error::NoAnswer { .. } => Fault::Unreachable.category(),
+            Error::Status { .. } => "serialize",
+        }
+    }
+
+    /// What the next `observe` should know of it; that somebody was faster is no news.
+    fn refusal(&self) -> Option<Refusal> {
+        let (object, cause) = match self {
+            Error::Conflict { object, .. } | Error::Foreign { object, .. } => (object, Cause::Owned),
+            Error::Refused { object, fault: Fault::Forbidden, .. } => (object, Cause::Forbidden),
+            Error::Refused { object, fault: Fault::Invalid, .. } => (object, Cause::Invalid),
+            Error::Refused { object, fault: Fault::Unreachable | Fault::Other, .. }
+            | Error::NoAnswer { object, .. } => (object, Cause::Unavailable),
+            Error::Refused { .. } | Error::Status { .. } => return None,
+        };
+        let message = self.to_string().chars().take(LONGEST_MESSAGE).collect();
+        Some(Refusal { object: object.clone(), cause, message })
+    }
+
+    /// Somebody was faster: the watch will show it, and nothing is wrong.
+    pub(crate) fn is_stale(&self) -> bool {
+        matches!(self, Error::Refused { fault: Fault::Conflict | Fault::NotInstalled, .. })
+    }
+}
+
+/// What became of a plan.
+#[derive(Debug, Default)]
+pub(crate) struct Outcome {
+    /// What the caches must show before the object is looked at again.
+    pub(crate) expectations: Vec<Expectation>,
+    /// What did not work.
+    pub(crate) errors: Vec<Error>,
+    /// The child that was refused.
+    pub(crate) refusal: Option<Refusal>,
+    /// Whether nobody knew of that refusal when the plan was made.
+    pub(crate) is_news: bool,
+    /// How many requests could have changed something.
+    pub(crate) writes: u64,
+}
+
+/// Carries out the plans of one controller.
+pub(crate) struct Actor {
+    pub(crate) client: Client,
+    /// The field manager.
+    pub(crate) manager: String,
+    pub(crate) finalizer: &'static str,
+    pub(crate) clocks: &'static [&'static str],
+    /// The controller's own kind.
+    pub(crate) resource: ApiResource,
+    pub(crate) announcer: Announcer,
+}
+
+impl Actor {
+    /// Carries out a plan for `object` as far as it can be; what does not depend on a failed step is done all the same.
+    pub(crate) async fn carry_out<S: Serialize>(
+        &self,
+        object: &DynamicObject,
+        plan: &Plan<S>,
+        view: &View<'_>,
+    ) -> Outcome {
+        let mut task = Task { actor: self, object, version: None, outcome: Outcome::default() };
+        if let Err(error) = task.run(plan, view).await {
+            task.outcome.errors.push(error);
+        }
+        task.outcome
+    }
+}
+
+/// One plan on its way.
+struct Task<'a> {
+    actor: &'a Actor,
+    object: &'a DynamicObject,
+    /// The version of the object after our own last write.
+    version: Option<String>,
+    outcome: Outcome,
+}
+
+impl Task<'_> {
+    async fn run<S: Serialize>(&mut self, plan: &Plan<S>, view: &View<'_>) -> Result<(), Error> {
+        if plan.finalizer == Finalizer::Hold {
+            self.set_finalizer(plan.finalizer).await?;
+        }
+        let refused = self.children(plan, view.caches).await.err();
+        let releases = plan.finalizer == Finalizer::Release && self.has_finalizer();
+        match refused {
+            // The status of an object that ends with its finalizer is nobody's to read.
+            None if releases => self.set_finalizer(plan.finalizer).await,
+            None => self.status(plan).await,
+            Some(error) => {
+                // A status that takes the children for applied would be wrong; the next plan knows better.
+                let refusal = error.refusal();
+                let is_known = |refusal: &Refusal| view.refusals.iter().any(|known| known.is_like(refusal));
+                self.outcome.is_news = refusal.as_ref().is_some_and(|refusal| !is_known(refusal));
+                let told = refusal.is_some() && !self.outcome.is_news;
+                self.outcome.refusal = refusal;
+                self.outcome.errors.push(error);
+                if told { self.status(plan).await } else { Ok(()) }
+            }
+        }
+    }
+
+    /// In order; one that is refused holds back those after it, for they may rely on it.
+    async fn children<S>(&mut self, plan: &Plan<S>, caches: &Caches) -> Result<(), Error> {
+        for child in &plan.children {
+            self.apply(child, caches).await?;
+        }
+        for deletion in &plan.deletions {
+            self.delete(deletion).await?;
+        }
+        Ok(())
+    }
+
+    fn id(&self) -> ObjectId {
+        ObjectId { resource: self.actor.resource.clone(), key: ObjectKey::of(self.object) }
+    }
+
+    /// The object's version as far as we know it.
+    fn version(&self) -> Option<&String> {
+        self.version.as_ref().or(self.object.metadata.resource_version.as_ref())
+    }
+
+    fn reference(&self) -> ObjectReference {
+        let meta = &self.object.metadata;
+        ObjectReference {
+            api_version: Some(self.actor.resource.api_version.clone()),
+            kind: Some(self.actor.resource.kind.clone()),
+            name: meta.name.clone(),
+            namespace: meta.namespace.clone(),
+            uid: meta.uid.clone(),
+            resource_version: self.version().cloned(),
+            ..ObjectReference::default()
+        }
+    }
+
+    /// Sends one request that may change something, and remembers what the caches must show after it.
+    async fn write<T>(
+        &mut self,
+        verb: &'static str,
+        id: &ObjectId,
+        request: impl Future<Output = kube::Result<T>>,
+    ) -> Result<T, Error> {
+        self.outcome.writes += 1;
+        let answer = timeout(ANSWER, request).await;
+        debug!(verb, child = %id, ok = matches!(answer, Ok(Ok(_))), "asked the API server");
+        match answer {
+            Err(_) => Err(Error::NoAnswer { verb, object: id.to_string() }),
+            Ok(Err(error)) => Err(refused(verb, id, &error)),
+            Ok(Ok(answer)) => Ok(answer),
+        }
+    }
+
+    fn expect(&mut self, id: ObjectId, wrote: Wrote) {
+        self.outcome.expectations.retain(|known| known.id != id);
+        self.outcome.expectations.push(Expectation { id, wrote, at: Instant::now() });
+    }
+
+    /// Our own object has a new version.
+    fn expect_own(&mut self, written: &DynamicObject) {
+        self.version.clone_from(&written.metadata.resource_version);
+        if let Some(version) = &written.metadata.resource_version {
+            self.expect(self.id(), Wrote::Version(version.clone()));
+        }
+    }
+}
+
+fn refused(verb: &'static str, id: &ObjectId, error: &kube::Error) -> Error {
+    if let kube::Error::Api(status) = error
+        && let Some(conflicts) = conflict::describe(status)
+    {
+        return Error::Conflict { verb, object: id.to_string(), conflicts };
+    }
+    Error::Refused { verb, object: id.to_string(), fault: fault(error), message: fault::chain(error) }
+}
+
+fn api(client: &Client, resource: &ApiResource, key: &ObjectKey) -> Api<DynamicObject> {
+    match &key.namespace {
+        Some(namespace) => Api::namespaced_with(client.clone(), namespace, resource),
+        None => Api::all_with(client.clone(), resource),
+    }
+}

@@ -1,0 +1,82 @@
+//! Copies of what the API server has. Controllers read them and nothing else; they are kept up to date by `watch.rs`.
+
+mod kind;
+pub(crate) mod watch;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use kube::Resource;
+use kube::api::DynamicObject;
+use kube::core::ApiResource;
+use serde::de::DeserializeOwned;
+
+pub(crate) use kind::{KindCache, Progress};
+
+use crate::object::{ObjectKey, resource_of};
+
+/// What a cache knows of an object.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Sight<K> {
+    /// The cluster does not have this kind.
+    NotInstalled,
+    /// There is no such object.
+    Absent,
+    /// There is one, and it is not what we know under that kind's name.
+    Unreadable(String),
+    /// There it is.
+    Present(K),
+}
+
+impl<K> Sight<K> {
+    /// The object, if it is there and readable.
+    pub fn present(&self) -> Option<&K> {
+        match self {
+            Sight::Present(object) => Some(object),
+            Sight::NotInstalled | Sight::Absent | Sight::Unreadable(_) => None,
+        }
+    }
+}
+
+/// All caches of the operator.
+#[derive(Debug, Default)]
+pub struct Caches(HashMap<ApiResource, Arc<KindCache>>);
+
+impl Caches {
+    /// Looks an object up; a kind that the controller does not watch counts as not installed.
+    pub fn find<K>(&self, key: &ObjectKey) -> Sight<K>
+    where
+        K: Resource<DynamicType = ()> + DeserializeOwned,
+    {
+        let Some(cache) = self.of(&resource_of::<K>()).filter(|cache| cache.is_installed()) else {
+            return Sight::NotInstalled;
+        };
+        match cache.get(key) {
+            None => Sight::Absent,
+            Some(object) => {
+                decode(&object).map_or_else(|error| Sight::Unreadable(error.to_string()), Sight::Present)
+            }
+        }
+    }
+
+    /// Whether the cluster has a kind.
+    #[must_use]
+    pub fn is_installed<K: Resource<DynamicType = ()>>(&self) -> bool {
+        self.of(&resource_of::<K>()).is_some_and(|cache| cache.is_installed())
+    }
+
+    pub(crate) fn of(&self, resource: &ApiResource) -> Option<&Arc<KindCache>> {
+        self.0.get(resource)
+    }
+
+    /// The cache of a kind, made if there is none yet.
+    pub(crate) fn add(&mut self, resource: &ApiResource) -> Arc<KindCache> {
+        let cache = self.0.entry(resource.clone()).or_insert_with(|| Arc::new(KindCache::new()));
+        Arc::clone(cache)
+    }
+}
+
+/// Reads a cached object as what it should be.
+pub(crate) fn decode<K: DeserializeOwned>(object: &DynamicObject) -> Result<K, serde_json::Error> {
+    serde_json::from_value(serde_json::to_value(object)?)
+}

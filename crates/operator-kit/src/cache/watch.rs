@@ -1,0 +1,156 @@
+//! Keeps the copy of one kind up to date, for ever: a kind that is not installed, an API server that is away and missing
+//! rights are said once per change and tried again.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::StreamExt;
+use kube::api::DynamicObject;
+use kube::core::ApiResource;
+use kube::runtime::watcher::{self, Event, watcher};
+use kube::{Api, Client};
+use tokio::time::sleep;
+use tracing::{debug, error, info, warn};
+
+use crate::backoff;
+use crate::cache::{KindCache, Progress};
+use crate::fault::{Fault, fault};
+use crate::object::plural_name;
+
+/// The longest a watch may take to be tried again: a CRD that appears is noticed within this time.
+const SLOWEST_RETRY: Duration = Duration::from_secs(10);
+
+/// A kind, the part of it that matters, and who wants to know.
+pub(crate) struct KindWatch {
+    pub(crate) resource: ApiResource,
+    pub(crate) labels: Option<String>,
+    pub(crate) cache: Arc<KindCache>,
+    pub(crate) importance: Importance,
+    /// Called for each object that is new, changed or gone.
+    pub(crate) changed: Box<dyn Fn(&DynamicObject) + Send + Sync>,
+    /// Called when the kind appears or disappears: that may be about any object.
+    pub(crate) appeared: Box<dyn Fn() + Send + Sync>,
+}
+
+/// Whether the operator has nothing to do without a kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Importance {
+    /// A controller's own kind.
+    Own,
+    /// Something that controllers look at.
+    Other,
+}
+
+impl KindWatch {
+    /// Runs until it is dropped.
+    pub(crate) async fn run(self, client: Client) {
+        let (mut failures, mut told) = (0_u32, None);
+        loop {
+            let failed = self.follow(&client, &mut failures, &mut told).await;
+            self.tell(&failed, &mut told);
+            if failed.fault == Fault::NotInstalled {
+                let was_known = self.cache.progress() == Progress::NotInstalled;
+                self.cache.not_installed().iter().for_each(|object| (self.changed)(object));
+                if !was_known {
+                    (self.appeared)();
+                }
+            }
+            failures = failures.saturating_add(1);
+            sleep(backoff::delay(failures, plural_name(&self.resource).as_str()).min(SLOWEST_RETRY)).await;
+        }
+    }
+
+    /// One watch, from its list to its first failure.
+    async fn follow(&self, client: &Client, failures: &mut u32, told: &mut Option<Fault>) -> Failed {
+        let api: Api<DynamicObject> = Api::all_with(client.clone(), &self.resource);
+        let config = watcher::Config { label_selector: self.labels.clone(), ..watcher::Config::default() };
+        let mut events = watcher(api, config).boxed();
+        while let Some(event) = events.next().await {
+            match event {
+                Ok(event) => {
+                    if self.take(event) {
+                        *failures = 0;
+                        *told = None;
+                    }
+                }
+                // Expired versions and ended streams are every-day life: the watcher takes them up by itself.
+                Err(watcher::Error::WatchError(_) | watcher::Error::WatchFailed(_)) => {}
+                Err(error) => return Failed::from(&error),
+            }
+        }
+        Failed { fault: Fault::Unreachable, message: "the watch ended".to_owned() }
+    }
+
+    /// Brings one event into the cache; tells whether a list is complete with it.
+    fn take(&self, event: Event<DynamicObject>) -> bool {
+        match event.modify(strip) {
+            Event::Init => self.cache.begin_list(),
+            Event::InitApply(object) => self.cache.list_item(object),
+            Event::InitDone => {
+                let first = self.cache.progress() != Progress::Synced;
+                let changed = self.cache.end_list();
+                if first {
+                    info!(kind = plural_name(&self.resource), objects = changed.len(), "watching");
+                    (self.appeared)();
+                }
+                changed.iter().for_each(|object| (self.changed)(object));
+                return true;
+            }
+            Event::Apply(object) => (self.changed)(&self.cache.put(object)),
+            Event::Delete(object) => {
+                self.cache.remove(&object);
+                (self.changed)(&object);
+            }
+        }
+        false
+    }
+
+    /// The same trouble is told loudly once.
+    fn tell(&self, failed: &Failed, told: &mut Option<Fault>) {
+        let kind = plural_name(&self.resource);
+        let again = told.replace(failed.fault) == Some(failed.fault);
+        let message = match failed.fault {
+            Fault::NotInstalled => format!("failed to list {kind}: its CRD is not installed"),
+            Fault::Forbidden => format!("failed to list {kind}: forbidden"),
+            Fault::Unreachable => format!("failed to list {kind}: the API server does not answer"),
+            Fault::Conflict | Fault::Invalid | Fault::Other => format!("failed to list {kind}"),
+        };
+        let reason = &failed.message;
+        match (again, failed.fault, self.importance) {
+            (true, _, _) => debug!(kind, reason, "{message}, still"),
+            (false, Fault::NotInstalled, Importance::Other) => {
+                warn!(kind, "{message}; watching starts when it appears");
+            }
+            (false, Fault::NotInstalled, Importance::Own) => {
+                error!(kind, "{message}; install the operator's CRDs, watching then starts by itself");
+            }
+            (false, _, _) => error!(kind, reason, "{message}; trying again"),
+        }
+    }
+}
+
+/// Why a watch ended.
+struct Failed {
+    fault: Fault,
+    message: String,
+}
+
+impl From<&watcher::Error> for Failed {
+    fn from(error: &watcher::Error) -> Self {
+        let (fault, message) = match error {
+            watcher::Error::InitialListFailed(error)
+            | watcher::Error::WatchStartFailed(error)
+            | watcher::Error::WatchFailed(error) => (fault(error), crate::fault::chain(error)),
+            other => (Fault::Other, other.to_string()),
+        };
+        Self { fault, message }
+    }
+}
+
+/// Drops what no rule looks at and what is often the larger part of an object.
+fn strip(object: &mut DynamicObject) {
+    object.metadata.managed_fields = None;
+    if let Some(annotations) = object.metadata.annotations.as_mut() {
+        annotations.remove("kubectl.kubernetes.io/last-applied-configuration");
+    }
+}

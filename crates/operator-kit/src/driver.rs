@@ -1,0 +1,335 @@
+//! The loop of one controller: watch -> observe -> decide -> act. Only the leader visits objects; a standby keeps the
+//! queue, so that it knows what to do when it takes over.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use kube::api::DynamicObject;
+use tokio::sync::{mpsc, watch};
+use tokio::task::{Id, JoinError, JoinSet};
+use tokio::time::{Instant, sleep_until, timeout};
+use tokio_util::sync::CancellationToken;
+use tracing::{Instrument, debug, error, info_span, warn};
+
+use crate::act::{Actor, Outcome, Refusal};
+use crate::backoff;
+use crate::cache::{Caches, KindCache, decode};
+use crate::controller::{Controller, View};
+use crate::freshness::Expectation;
+use crate::metrics::{Ended, Metrics};
+use crate::object::ObjectKey;
+use crate::queue::{Queue, RESYNC};
+
+/// The watch should show our own write at once; look again after this time in case it was that which got lost.
+const LOOK_FOR_OWN_WRITE: Duration = Duration::from_secs(5);
+/// What is under way when the operator is told to stop may take this long.
+const LAST_REQUESTS: Duration = Duration::from_millis(900);
+/// A plan that wants to be woken in the past must not keep a core busy.
+const SHORTEST_NAP: Duration = Duration::from_secs(1);
+
+/// What the driver is told.
+#[derive(Debug)]
+pub(crate) enum Trigger {
+    /// Something happened to or around this object.
+    Object(ObjectKey),
+    /// Something happened that may be about any object.
+    Everything,
+}
+
+/// What all drivers share.
+#[derive(Clone)]
+pub(crate) struct Shared {
+    pub(crate) caches: Arc<Caches>,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) leading: watch::Receiver<bool>,
+    pub(crate) stop: CancellationToken,
+    /// How many objects of one controller are visited at once.
+    pub(crate) workers: usize,
+}
+
+pub(crate) struct Driver<C> {
+    pub(crate) controller: C,
+    pub(crate) actor: Actor,
+    pub(crate) own: Arc<KindCache>,
+    pub(crate) shared: Shared,
+}
+
+/// What is remembered of an object between two visits. Losing it costs a request, never an answer.
+#[derive(Debug, Default)]
+struct Memory {
+    uid: Option<String>,
+    expectations: Vec<Expectation>,
+    refusals: Vec<Refusal>,
+    failures: u32,
+    /// The version that could not be read and was told of.
+    undecodable: Option<String>,
+}
+
+/// When to look at an object again.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Next {
+    /// It is gone.
+    Never,
+    /// At the latest then.
+    By(Instant),
+    /// Not before then.
+    NotBefore(Instant),
+}
+
+struct Visit {
+    key: ObjectKey,
+    memory: Memory,
+    next: Next,
+}
+
+/// The loop's own state.
+#[derive(Default)]
+struct Desk {
+    queue: Queue,
+    memories: HashMap<ObjectKey, Memory>,
+    running: JoinSet<Visit>,
+    /// Which object a task works on, in case it dies.
+    keys: HashMap<Id, ObjectKey>,
+}
+
+impl<C: Controller> Driver<C> {
+    pub(crate) async fn run(self, mut triggers: mpsc::UnboundedReceiver<Trigger>) {
+        let driver = Arc::new(self);
+        let mut desk = Desk::default();
+        let mut leading = driver.shared.leading.clone();
+        driver.shared.metrics.introduce(C::NAME);
+        loop {
+            if *leading.borrow_and_update() {
+                driver.start_visits(&mut desk);
+            } else if !desk.running.is_empty() {
+                // Whoever has lost the lease stops in the middle of what it does.
+                desk.drop_all();
+            }
+            driver.shared.metrics.queued(C::NAME, desk.queue.depth(Instant::now()));
+            let due = desk.queue.next_due().filter(|_| *leading.borrow() && driver.has_hands(&desk));
+            tokio::select! {
+                () = driver.shared.stop.cancelled() => break,
+                trigger = triggers.recv() => match trigger {
+                    Some(trigger) => {
+                        driver.take(&mut desk.queue, trigger);
+                        while let Ok(trigger) = triggers.try_recv() {
+                            driver.take(&mut desk.queue, trigger);
+                        }
+                    }
+                    None => break,
+                },
+                Some(ended) = desk.running.join_next_with_id() => desk.finish(ended),
+                changed = leading.changed() => if changed.is_err() { break },
+                () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {}
+            }
+        }
+        driver.end(desk).await;
+    }
+
+    /// Lets what is under way come to its end, for a moment.
+    async fn end(&self, mut desk: Desk) {
+        let ended = timeout(LAST_REQUESTS, async { while desk.running.join_next().await.is_some() {} }).await;
+        if ended.is_err() {
+            warn!(controller = C::NAME, cut = desk.running.len(), "stopped in the middle of requests");
+        }
+    }
+
+    fn take(&self, queue: &mut Queue, trigger: Trigger) {
+        let now = Instant::now();
+        match trigger {
+            Trigger::Object(key) => queue.push(key, now),
+            Trigger::Everything => {
+                self.own.all().iter().for_each(|object| queue.push(ObjectKey::of(object), now));
+            }
+        }
+    }
+
+    fn has_hands(&self, desk: &Desk) -> bool {
+        desk.running.len() < self.shared.workers
+    }
+
+    fn start_visits(self: &Arc<Self>, desk: &mut Desk) {
+        while self.has_hands(desk)
+            && let Some(key) = desk.queue.pop(Instant::now())
+        {
+            let (driver, memory) = (Arc::clone(self), desk.memories.remove(&key).unwrap_or_default());
+            let span =
+                info_span!("reconcile", controller = C::NAME, object = %key, reconcile_id = reconcile_id());
+            let visited = key.clone();
+            let task =
+                desk.running.spawn(async move { driver.visit(visited, memory).instrument(span).await });
+            desk.keys.insert(task.id(), key);
+        }
+    }
+
+    /// One visit of one object.
+    async fn visit(&self, key: ObjectKey, mut memory: Memory) -> Visit {
+        let started = Instant::now();
+        let (ended, next) = self.reconcile(&key, &mut memory).await;
+        let took = started.elapsed();
+        self.shared.metrics.visited(C::NAME, ended, took);
+        debug!(outcome = ?ended, took_ms = took.as_millis(), "visited");
+        Visit { key, memory, next }
+    }
+
+    async fn reconcile(&self, key: &ObjectKey, memory: &mut Memory) -> (Ended, Next) {
+        let Some(object) = self.own.get(key) else {
+            return (Ended::Gone, Next::Never);
+        };
+        if memory.uid != object.metadata.uid {
+            *memory = Memory { uid: object.metadata.uid.clone(), ..Memory::default() };
+        }
+        if self.is_outdated(memory) {
+            return (Ended::Waiting, Next::By(Instant::now() + LOOK_FOR_OWN_WRITE));
+        }
+        let typed = match decode::<C::Object>(&object) {
+            Ok(typed) => typed,
+            Err(error) => return (Ended::Undecodable, undecodable(&object, &error, memory)),
+        };
+        let now = Timestamp::now();
+        let view = View { caches: &self.shared.caches, refusals: &memory.refusals };
+        let world = self.controller.observe(&typed, &view);
+        let plan = self.controller.decide(&typed, &world, now);
+        debug!(children = plan.children.len(), deletions = plan.deletions.len(), finalizer = ?plan.finalizer, "decided");
+        let outcome = self.actor.carry_out(&object, &plan, &view).await;
+        self.shared.metrics.wrote(C::NAME, outcome.writes);
+        self.conclude(key, memory, outcome, plan.wake_at.map(|wake_at| nap(now, wake_at)))
+    }
+
+    /// Whether a cache has not come as far as our own last write.
+    fn is_outdated(&self, memory: &mut Memory) -> bool {
+        let cache = |expectation: &Expectation| self.shared.caches.of(&expectation.id.resource);
+        memory
+            .expectations
+            .retain(|expectation| cache(expectation).is_some_and(|cache| !expectation.is_met_by(cache)));
+        for expectation in &memory.expectations {
+            debug!(child = %expectation.id, "waiting for the cache to show our own write");
+        }
+        !memory.expectations.is_empty()
+    }
+
+    /// What to remember of a plan's outcome, and when to come again.
+    fn conclude(
+        &self,
+        key: &ObjectKey,
+        memory: &mut Memory,
+        outcome: Outcome,
+        nap: Option<Duration>,
+    ) -> (Ended, Next) {
+        memory.refusals = outcome.refusal.into_iter().collect();
+        memory.expectations = outcome.expectations;
+        let now = Instant::now();
+        if outcome.errors.is_empty() {
+            memory.failures = 0;
+            let ended = if outcome.writes == 0 { Ended::Unchanged } else { Ended::Changed };
+            let resync = backoff::spread(RESYNC, key);
+            return (ended, Next::By(now + nap.map_or(resync, |nap| nap.min(resync))));
+        }
+        memory.failures = memory.failures.saturating_add(1);
+        let pause = backoff::delay(memory.failures, key);
+        if outcome.errors.iter().all(crate::act::Error::is_stale) {
+            debug!(reason = %joined(&outcome.errors), "somebody was faster");
+            return (Ended::Stale, Next::By(now + pause));
+        }
+        for error in &outcome.errors {
+            self.shared.metrics.failed(C::NAME, error.category());
+            error!(category = error.category(), retry_in_ms = pause.as_millis(), "{error}");
+        }
+        // A refusal that was not known is worth a look at once: the status has to tell it.
+        (Ended::Error, if outcome.is_news { Next::By(now) } else { Next::NotBefore(now + pause) })
+    }
+}
+
+impl Desk {
+    /// Takes back what a visit returned.
+    fn finish(&mut self, ended: Result<(Id, Visit), JoinError>) {
+        match ended {
+            Ok((id, Visit { key, memory, next })) => {
+                self.keys.remove(&id);
+                match next {
+                    Next::Never => self.queue.done(key, None),
+                    Next::By(at) => {
+                        self.memories.insert(key.clone(), memory);
+                        self.queue.done(key, Some(at));
+                    }
+                    Next::NotBefore(at) => {
+                        self.memories.insert(key.clone(), memory);
+                        self.queue.failed(key, at);
+                    }
+                }
+            }
+            // A bug in a rule: the others go on, and this object is tried again.
+            Err(died) => {
+                if let Some(key) = self.keys.remove(&died.id()) {
+                    error!(object = %key, reason = %died, "a visit died");
+                    let at = Instant::now() + backoff::delay(8, &key);
+                    self.queue.failed(key, at);
+                }
+            }
+        }
+    }
+
+    /// Ends all visits, and puts their objects back.
+    fn drop_all(&mut self) {
+        // Dropping the set ends them.
+        self.running = JoinSet::new();
+        for (_, key) in self.keys.drain() {
+            self.queue.done(key, Some(Instant::now()));
+        }
+        self.memories.clear();
+    }
+}
+
+/// An object that cannot be read waits for its next change; each version is told once.
+fn undecodable(object: &DynamicObject, error: &serde_json::Error, memory: &mut Memory) -> Next {
+    let version = object.metadata.resource_version.clone();
+    if memory.undecodable != version {
+        error!(reason = %error, "failed to read the object; it is left alone until it changes");
+        memory.undecodable = version;
+    }
+    Next::By(Instant::now() + RESYNC)
+}
+
+fn nap(now: Timestamp, wake_at: Timestamp) -> Duration {
+    Duration::try_from(wake_at.duration_since(now)).unwrap_or_default().max(SHORTEST_NAP)
+}
+
+fn joined(errors: &[crate::act::Error]) -> String {
+    errors.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// A name for one visit, to find its log lines; another one after each restart, also in a pod, where the process number
+/// is always the same.
+fn reconcile_id() -> String {
+    static COUNT: AtomicU64 = AtomicU64::new(1);
+    static STARTED: LazyLock<i64> = LazyLock::new(|| Timestamp::now().as_millisecond());
+    format!("{:x}-{}", *STARTED, COUNT.fetch_add(1, Ordering::Relaxed))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_nap_is_never_shorter_than_a_second() {
+        let now: Timestamp = "2026-01-01T12:00:00Z".parse().unwrap();
+        let at = |text: &str| nap(now, text.parse().unwrap());
+        assert_eq!(at("2026-01-01T12:05:00Z"), Duration::from_secs(300));
+        assert_eq!(at("2026-01-01T12:00:00Z"), SHORTEST_NAP);
+        assert_eq!(at("2026-01-01T11:00:00Z"), SHORTEST_NAP);
+    }
+
+    #[test]
+    fn a_version_that_cannot_be_read_is_told_once() {
+        let object: DynamicObject = serde_json::from_value(serde_json::json!({
+            "apiVersion": "v1", "kind": "X", "metadata": {"name": "a", "resourceVersion": "7"}}))
+        .unwrap();
+        let error = serde_json::from_str::<u8>("x").unwrap_err();
+        let mut memory = Memory::default();
+        undecodable(&object, &error, &mut memory);
+        assert_eq!(memory.undecodable.as_deref(), Some("7"));
+    }
+}

@@ -1,0 +1,87 @@
+//! What kind of trouble an error of the API server is.
+
+use std::error::Error;
+
+/// Kinds of trouble, as far as they are handled differently.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// The API server does not know the kind, or the object is gone.
+    NotInstalled,
+    /// We lack the rights, or an admission policy or quota refuses it.
+    Forbidden,
+    /// Somebody else was faster, or owns the field.
+    Conflict,
+    /// The API server says that the object is wrong.
+    Invalid,
+    /// The API server is away or overloaded.
+    Unreachable,
+    /// Anything else.
+    Other,
+}
+
+impl Fault {
+    /// The word in metrics and logs.
+    pub(crate) fn category(self) -> &'static str {
+        match self {
+            Fault::NotInstalled => "not_found",
+            Fault::Forbidden => "forbidden",
+            Fault::Conflict => "conflict",
+            Fault::Invalid => "invalid",
+            Fault::Unreachable => "unreachable",
+            Fault::Other => "other",
+        }
+    }
+}
+
+pub(crate) fn fault(error: &kube::Error) -> Fault {
+    match error {
+        kube::Error::Api(status) => match status.code {
+            404 => Fault::NotInstalled,
+            401 | 403 => Fault::Forbidden,
+            409 => Fault::Conflict,
+            400 | 422 => Fault::Invalid,
+            429 | 500.. => Fault::Unreachable,
+            _ => Fault::Other,
+        },
+        kube::Error::HyperError(_) | kube::Error::Service(_) => Fault::Unreachable,
+        _ => Fault::Other,
+    }
+}
+
+/// An error with what is behind it, each cause once.
+pub(crate) fn chain(error: &(dyn Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(next) = cause {
+        let said = next.to_string();
+        if !text.contains(&said) {
+            text = format!("{text}: {said}");
+        }
+        cause = next.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kube::core::Status;
+
+    #[test]
+    fn answers_of_the_api_server_are_told_apart_by_their_code() {
+        let table = [
+            (404, Fault::NotInstalled),
+            (403, Fault::Forbidden),
+            (401, Fault::Forbidden),
+            (409, Fault::Conflict),
+            (422, Fault::Invalid),
+            (429, Fault::Unreachable),
+            (503, Fault::Unreachable),
+            (418, Fault::Other),
+        ];
+        for (code, expected) in table {
+            let error = kube::Error::Api(Status::failure("", "").with_code(code).boxed());
+            assert_eq!(fault(&error), expected, "{code}");
+        }
+    }
+}

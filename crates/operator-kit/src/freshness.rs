@@ -1,0 +1,126 @@
+//! Read your writes: a cache that has not seen our own last write is too old to decide on.
+
+use kube::api::DynamicObject;
+use tokio::time::Instant;
+
+use crate::cache::KindCache;
+use crate::object::ObjectId;
+
+/// Something we wrote and a cache must show before we look again.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Expectation {
+    pub(crate) id: ObjectId,
+    pub(crate) wrote: Wrote,
+    /// When the API server's answer was here.
+    pub(crate) at: Instant,
+}
+
+/// What we did to an object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Wrote {
+    /// It has this version since.
+    Version(String),
+    /// The object with this uid is gone since.
+    Gone(String),
+}
+
+/// What a cache shows of an object, as far as it matters here.
+struct Shown<'a> {
+    object: Option<&'a DynamicObject>,
+    /// Everything up to this version has been seen.
+    newest: u64,
+    /// When the list was asked for on which the cache rests.
+    listed_at: Option<Instant>,
+}
+
+impl Expectation {
+    /// Whether the cache has come as far as our write.
+    pub(crate) fn is_met_by(&self, cache: &KindCache) -> bool {
+        // In this order: a cache that moves on in between is taken for older than it is, never for newer.
+        let age = cache.age();
+        let object = cache.get(&self.id.key);
+        self.is_met(&Shown { object: object.as_deref(), newest: age.newest, listed_at: age.listed_at })
+    }
+
+    fn is_met(&self, shown: &Shown<'_>) -> bool {
+        let listed_since = shown.listed_at.is_some_and(|listed| listed > self.at);
+        match &self.wrote {
+            Wrote::Gone(uid) => shown.object.and_then(|object| object.metadata.uid.as_ref()) != Some(uid),
+            Wrote::Version(written) => match shown.object {
+                // Gone again after our write, or not there yet: that depends on how far the cache has come.
+                None => {
+                    listed_since || version_number(written).is_some_and(|written| shown.newest >= written)
+                }
+                Some(object) => {
+                    listed_since
+                        || object
+                            .metadata
+                            .resource_version
+                            .as_deref()
+                            .is_some_and(|seen| reaches(seen, written))
+                }
+            },
+        }
+    }
+}
+
+/// Versions of one kind count upwards; ones that are no numbers can only be compared for equality.
+fn reaches(seen: &str, written: &str) -> bool {
+    match (version_number(seen), version_number(written)) {
+        (Some(seen), Some(written)) => seen >= written,
+        _ => seen == written,
+    }
+}
+
+pub(crate) fn version_number(version: &str) -> Option<u64> {
+    version.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::object::ObjectKey;
+    use std::time::Duration;
+
+    fn object(uid: &str, version: &str) -> DynamicObject {
+        serde_json::from_value(serde_json::json!({"apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {"name": "a", "uid": uid, "resourceVersion": version}}))
+        .unwrap()
+    }
+
+    fn expectation(wrote: Wrote, at: Instant) -> Expectation {
+        let resource = crate::object::resource_of::<k8s_openapi::api::core::v1::ConfigMap>();
+        Expectation { id: ObjectId { resource, key: ObjectKey::namespaced("shop", "a") }, wrote, at }
+    }
+
+    #[test]
+    fn a_cache_is_fresh_when_it_shows_the_write_or_what_came_after_it() {
+        let at = Instant::now();
+        let (before, after) = (at - Duration::from_secs(1), at + Duration::from_secs(1));
+        let version = |version: &str| Wrote::Version(version.to_owned());
+        let table = [
+            ("older version", version("10"), Some(object("u", "9")), 9, before, false),
+            ("our version", version("10"), Some(object("u", "10")), 10, before, true),
+            ("newer version", version("9"), Some(object("u", "10")), 10, before, true),
+            ("as a number, not as a text", version("9"), Some(object("u", "100")), 100, before, true),
+            ("not there yet", version("10"), None, 9, before, false),
+            ("deleted after our write", version("10"), None, 11, before, true),
+            ("list from before our write", version("10"), None, 9, before, false),
+            ("list asked for after our write", version("10"), None, 9, after, true),
+            (
+                "still shown after its deletion",
+                Wrote::Gone("u".into()),
+                Some(object("u", "9")),
+                9,
+                before,
+                false,
+            ),
+            ("gone", Wrote::Gone("u".into()), None, 9, before, true),
+            ("a namesake came after it", Wrote::Gone("u".into()), Some(object("v", "12")), 12, before, true),
+        ];
+        for (name, wrote, object, newest, listed_at, expected) in table {
+            let shown = Shown { object: object.as_ref(), newest, listed_at: Some(listed_at) };
+            assert_eq!(expectation(wrote, at).is_met(&shown), expected, "{name}");
+        }
+    }
+}

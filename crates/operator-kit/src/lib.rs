@@ -1,0 +1,27 @@
+//! What every controller here shares, written once: watch -> observe -> decide -> act -> report. What belongs here:
+//! caches and how they are kept, the queue, carrying plans out (server-side apply, deletes, status, finalizer, Events),
+//! read-your-writes, back-off, leader election, health, metrics, logs. What does not: any rule about a kind, its
+//! conditions or its children; those are a [`Controller`]'s, whose code is synchronous and sees no client.
+
+mod act;
+mod backoff;
+mod cache;
+mod controller;
+mod driver;
+mod election;
+mod fault;
+mod freshness;
+pub mod logs;
+mod metrics;
+mod object;
+mod operator;
+mod plan;
+mod queue;
+mod serve;
+
+pub use act::{Cause, Refusal};
+pub use cache::{Caches, Sight};
+pub use controller::{Controller, View, Watches};
+pub use object::ObjectKey;
+pub use operator::{Error, Operator, Settings};
+pub use plan::{Child, Deletion, Dependents, Finalizer, Plan};

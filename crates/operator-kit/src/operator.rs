@@ -1,0 +1,235 @@
+//! A whole operator: controllers, caches, election, endpoints, from the first request to the last.
+
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use kube::core::ApiResource;
+use kube::{Client, Config};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+use tracing::info;
+
+use crate::act::{Actor, Announcer};
+use crate::cache::Caches;
+use crate::cache::watch::{Importance, KindWatch};
+use crate::controller::{Concerns, Controller, Watch};
+use crate::driver::{Driver, Shared, Trigger};
+use crate::election::Election;
+use crate::metrics::Metrics;
+use crate::object::{plural_name, resource_of};
+use crate::serve::{self, Health};
+
+/// How an operator runs.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Where its lease lives.
+    pub namespace: String,
+    /// What its lease is called.
+    pub lease: String,
+    /// Where `/healthz`, `/readyz` and `/metrics` are served.
+    pub address: SocketAddr,
+    /// How many objects of one controller are visited at once.
+    pub workers: usize,
+}
+
+/// Why an operator cannot run at all; everything else is tried again.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// There is neither a kubeconfig nor a service account.
+    #[error("failed to find out how to reach the API server: {0}")]
+    Config(#[source] kube::config::InferConfigError),
+    /// The configuration makes no client.
+    #[error("failed to set up a client for the API server: {0}")]
+    Client(#[source] kube::Error),
+    /// The process cannot be told to stop.
+    #[error("failed to listen for signals: {0}")]
+    Signals(#[source] std::io::Error),
+}
+
+type Running = Pin<Box<dyn Future<Output = ()> + Send>>;
+type Start = Box<dyn FnOnce(&Client, Shared) -> Running + Send>;
+
+/// Controllers that run in one process.
+pub struct Operator {
+    settings: Settings,
+    caches: Caches,
+    kinds: Vec<Kind>,
+    starts: Vec<Start>,
+}
+
+/// A kind that somebody watches.
+struct Kind {
+    resource: ApiResource,
+    labels: Option<String>,
+    importance: Importance,
+    listeners: Vec<(Concerns, mpsc::UnboundedSender<Trigger>)>,
+}
+
+impl Operator {
+    /// An operator without controllers.
+    #[must_use]
+    pub fn new(settings: Settings) -> Self {
+        Self { settings, caches: Caches::default(), kinds: Vec::new(), starts: Vec::new() }
+    }
+
+    /// Adds a controller.
+    #[must_use]
+    pub fn with<C: Controller>(mut self, controller: C) -> Self {
+        let (sender, triggers) = mpsc::unbounded_channel();
+        self.watch(Watch::own::<C>(), Importance::Own, &sender);
+        for watch in controller.watches().0 {
+            self.watch(watch, Importance::Other, &sender);
+        }
+        let own = self.caches.add(&resource_of::<C::Object>());
+        self.starts.push(Box::new(move |client, shared| {
+            let manager = format!("vworkspace-{}", C::NAME);
+            let actor = Actor {
+                client: client.clone(),
+                announcer: Announcer::new(client.clone(), manager.clone()),
+                manager,
+                finalizer: C::FINALIZER,
+                clocks: C::CLOCKS,
+                resource: resource_of::<C::Object>(),
+            };
+            Box::pin(Driver { controller, actor, own, shared }.run(triggers))
+        }));
+        self
+    }
+
+    /// One watch per kind, whoever wants it.
+    fn watch(&mut self, watch: Watch, importance: Importance, sender: &mpsc::UnboundedSender<Trigger>) {
+        self.caches.add(&watch.resource);
+        let listener = (watch.concerns, sender.clone());
+        match self.kinds.iter_mut().find(|kind| kind.resource == watch.resource) {
+            Some(kind) => {
+                if kind.labels != watch.labels {
+                    kind.labels = None;
+                }
+                if importance == Importance::Own {
+                    kind.importance = importance;
+                }
+                kind.listeners.push(listener);
+            }
+            None => self.kinds.push(Kind {
+                resource: watch.resource,
+                labels: watch.labels,
+                importance,
+                listeners: vec![listener],
+            }),
+        }
+    }
+
+    /// Runs until the process is told to stop.
+    pub async fn run(self) -> Result<(), Error> {
+        let mut interrupt = signal(SignalKind::interrupt()).map_err(Error::Signals)?;
+        let mut terminate = signal(SignalKind::terminate()).map_err(Error::Signals)?;
+        let stop = CancellationToken::new();
+        let stopped = stop.clone();
+        let mut operator = tokio::spawn(async move { self.run_until(stopped).await });
+        tokio::select! {
+            ended = &mut operator => return ended.unwrap_or(Ok(())),
+            _ = interrupt.recv() => info!(signal = "SIGINT", "stopping"),
+            _ = terminate.recv() => info!(signal = "SIGTERM", "stopping"),
+        }
+        stop.cancel();
+        operator.await.unwrap_or(Ok(()))
+    }
+
+    async fn run_until(self, stop: CancellationToken) -> Result<(), Error> {
+        let client = client().await?;
+        let Self { settings, caches, kinds, starts } = self;
+        let (caches, metrics) = (Arc::new(caches), Arc::new(Metrics::new()));
+        let (sender, leading) = watch::channel(false);
+        let mut background = JoinSet::new();
+        let health = Health { metrics: Arc::clone(&metrics), kinds: progress(&kinds, &caches) };
+        background.spawn(serve::serve(settings.address, Arc::new(health)));
+        background.spawn(count_leading(leading.clone(), Arc::clone(&metrics)));
+        let settled: Vec<_> = kinds.iter().filter_map(|kind| caches.of(&kind.resource).cloned()).collect();
+        for kind in kinds {
+            if let Some(watch) = kind.into_watch(&caches) {
+                background.spawn(watch.run(client.clone()));
+            }
+        }
+        // Nobody decides on half a world.
+        for cache in &settled {
+            tokio::select! {
+                () = stop.cancelled() => return Ok(()),
+                () = cache.settled() => {}
+            }
+        }
+        let shared = Shared { caches, metrics, leading, stop: stop.clone(), workers: settings.workers };
+        let mut drivers: JoinSet<()> = JoinSet::new();
+        for start in starts {
+            drivers.spawn(start(&client, shared.clone()));
+        }
+        let mut election = Election::new(client, &settings.namespace, &settings.lease, &identity());
+        election.run(&sender, &stop).await;
+        // In this order: whoever comes next must not meet us at work.
+        while drivers.join_next().await.is_some() {}
+        sender.send_replace(false);
+        election.release().await;
+        info!("stopped");
+        Ok(())
+    }
+}
+
+impl Kind {
+    fn into_watch(self, caches: &Caches) -> Option<KindWatch> {
+        let cache = Arc::clone(caches.of(&self.resource)?);
+        let listeners = Arc::new(self.listeners);
+        let everybody = Arc::clone(&listeners);
+        Some(KindWatch {
+            resource: self.resource,
+            labels: self.labels,
+            cache,
+            importance: self.importance,
+            changed: Box::new(move |object| {
+                for (concerns, sender) in listeners.iter() {
+                    if let Some(key) = concerns.object(object) {
+                        // Nobody listens any more at shutdown.
+                        let _ = sender.send(Trigger::Object(key));
+                    }
+                }
+            }),
+            appeared: Box::new(move || {
+                for (_, sender) in everybody.iter() {
+                    let _ = sender.send(Trigger::Everything);
+                }
+            }),
+        })
+    }
+}
+
+async fn client() -> Result<Client, Error> {
+    let mut config = Config::infer().await.map_err(Error::Config)?;
+    // Retries inside one request would hide from the driver how long it takes; the driver tries again by itself.
+    config.default_retry = false;
+    info!(server = %config.cluster_url, "starting");
+    Client::try_from(config).map_err(Error::Client)
+}
+
+fn progress(kinds: &[Kind], caches: &Caches) -> Vec<(String, Importance, Arc<crate::cache::KindCache>)> {
+    let known = kinds.iter().filter_map(|kind| {
+        Some((plural_name(&kind.resource), kind.importance, Arc::clone(caches.of(&kind.resource)?)))
+    });
+    known.collect()
+}
+
+async fn count_leading(mut leading: watch::Receiver<bool>, metrics: Arc<Metrics>) {
+    loop {
+        metrics.set_leading(*leading.borrow_and_update());
+        if leading.changed().await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Another one for each process, also on the same machine.
+fn identity() -> String {
+    let host = std::env::var("POD_NAME").or_else(|_| std::env::var("HOSTNAME"));
+    let now = jiff::Timestamp::now().as_millisecond();
+    format!("{}_{}_{now:x}", host.unwrap_or_else(|_| "operator".to_owned()), std::process::id())
+}

@@ -1,0 +1,123 @@
+//! What a `decide` wants to be done. A plan is a value: it can be compared, printed and tested without a cluster.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use kube::Resource;
+use kube::api::{DynamicObject, ObjectMeta, TypeMeta};
+use kube::core::ApiResource;
+use serde_json::Value;
+
+use crate::object::{ObjectId, ObjectKey, resource_of};
+
+/// Everything a controller wants of the cluster for one object.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan<S> {
+    /// Children that must be as described, in the order in which they are applied.
+    pub children: Vec<Child>,
+    /// Children that must go.
+    pub deletions: Vec<Deletion>,
+    /// Whether the object may be removed while nobody cleans up after it.
+    pub finalizer: Finalizer,
+    /// The whole status, as it should read.
+    pub status: S,
+    /// When to look again although nothing has changed.
+    pub wake_at: Option<Timestamp>,
+}
+
+/// What happens to the controller's finalizer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Finalizer {
+    /// It must stand on the object, before any child does.
+    Hold,
+    /// It must not, because there is nothing left to clean up; taken off last.
+    Release,
+}
+
+/// A child as it should be: the fields we care for, and no others.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Child {
+    pub(crate) resource: ApiResource,
+    pub(crate) object: DynamicObject,
+}
+
+impl Child {
+    /// A child of kind `K` in a namespace, with nothing in it yet.
+    #[must_use]
+    pub fn new<K: Resource<DynamicType = ()>>(namespace: &str, name: &str) -> Self {
+        let resource = resource_of::<K>();
+        let types = TypeMeta { api_version: resource.api_version.clone(), kind: resource.kind.clone() };
+        let metadata = ObjectMeta {
+            name: Some(name.to_owned()),
+            namespace: Some(namespace.to_owned()),
+            ..ObjectMeta::default()
+        };
+        Self { resource, object: DynamicObject { types: Some(types), metadata, data: Value::default() } }
+    }
+
+    /// Who owns it: it belongs to this object and to nobody else.
+    #[must_use]
+    pub fn owned_by(mut self, owner: OwnerReference) -> Self {
+        self.object.metadata.owner_references = Some(vec![owner]);
+        self
+    }
+
+    /// Labels that it must carry.
+    #[must_use]
+    pub fn labels(mut self, labels: BTreeMap<String, String>) -> Self {
+        self.object.metadata.labels = Some(labels);
+        self
+    }
+
+    /// Its spec.
+    #[must_use]
+    pub fn spec(mut self, spec: Value) -> Self {
+        self.object.data = Value::Object([("spec".to_owned(), spec)].into_iter().collect());
+        self
+    }
+
+    /// Which object it is.
+    #[must_use]
+    pub fn id(&self) -> ObjectId {
+        ObjectId { resource: self.resource.clone(), key: ObjectKey::of(&self.object) }
+    }
+
+    /// A value in it, by JSON pointer; for tests of plans.
+    #[must_use]
+    pub fn at(&self, pointer: &str) -> Option<&Value> {
+        self.object.data.pointer(pointer)
+    }
+}
+
+/// A child that must go: exactly the one that was seen, never a namesake that came after it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Deletion {
+    pub(crate) resource: ApiResource,
+    pub(crate) key: ObjectKey,
+    pub(crate) uid: String,
+    pub(crate) dependents: Dependents,
+}
+
+/// What becomes of the objects that a deleted one owns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dependents {
+    /// They go too, after it.
+    GoToo,
+    /// They stay.
+    Stay,
+}
+
+impl Deletion {
+    /// Deletes the object of kind `K` with this uid.
+    #[must_use]
+    pub fn new<K: Resource<DynamicType = ()>>(key: ObjectKey, uid: &str, dependents: Dependents) -> Self {
+        Self { resource: resource_of::<K>(), key, uid: uid.to_owned(), dependents }
+    }
+
+    /// Which object it is.
+    #[must_use]
+    pub fn id(&self) -> ObjectId {
+        ObjectId { resource: self.resource.clone(), key: self.key.clone() }
+    }
+}

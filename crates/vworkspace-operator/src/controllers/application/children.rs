@@ -1,0 +1,324 @@
+//! What Flux is given: a source and a HelmRelease.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use kube::api::ObjectMeta;
+use kube::{Resource, ResourceExt};
+use operator_kit::{Child, Deletion, Dependents, ObjectKey};
+use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
+use vworkspace_api::application_instance::{
+    AfterFailedInstall, AfterFailedUpgrade, ApplicationInstance, Chart, ChartSource, DriftMode,
+    ReleaseIdentity, SourceType, Values, ValuesSource,
+};
+
+use super::INSTANCE_LABEL;
+use crate::flux::{HelmRelease, HelmRepository, OciRepository, Source};
+
+/// Says on a child which change of the spec it carries, so that one that waits is told apart from one that is handed over.
+/// Not the generation: that also moves when only `suspend` does.
+const CHANGE_LABEL: &str = "apps.vworkspace.io/change";
+const CHART_LAYER: &str = "application/vnd.cncf.helm.chart.content.v1.tar+gzip";
+const COPIED_LABELS: [&str; 2] = ["app.vworkspace.io/managed-by", "app.vworkspace.io/cluster-id"];
+
+/// A managed instance that is complete: what the children are made of.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Order<'a> {
+    app: &'a ApplicationInstance,
+    pub(crate) chart: &'a Chart,
+    pub(crate) release: &'a ReleaseIdentity,
+    pub(crate) source_type: SourceType,
+    url: &'a str,
+}
+
+/// The kind of source that the spec asks for.
+pub(crate) fn source_type(app: &ApplicationInstance) -> Option<SourceType> {
+    app.spec.chart.as_ref()?.source_type
+}
+
+impl<'a> Order<'a> {
+    /// Everything that is needed, or what is missing.
+    pub(crate) fn of(app: &'a ApplicationInstance) -> Result<Self, String> {
+        let missing = |field: &str| format!("{field} is missing; it is needed in mode managed.");
+        let chart = app.spec.chart.as_ref().ok_or_else(|| missing("spec.chart"))?;
+        let release = app.spec.release.as_ref().ok_or_else(|| missing("spec.release"))?;
+        if app.namespace().as_deref() != Some(release.namespace.as_str()) {
+            return Err(format!(
+                "spec.release.namespace is {}; expected the instance's own namespace {}.",
+                release.namespace,
+                app.namespace().unwrap_or_default()
+            ));
+        }
+        if app.name_any().len() > 63 {
+            return Err("metadata.name has more than 63 characters and cannot be a label.".to_owned());
+        }
+        match chart.source() {
+            Some(ChartSource::Url(source_type, url)) => Ok(Self { app, chart, release, source_type, url }),
+            Some(ChartSource::Reference(_)) => {
+                Err("spec.chart.sourceRef is not supported yet; use spec.chart.url.".to_owned())
+            }
+            None => Err("spec.chart has neither url with sourceType nor sourceRef.".to_owned()),
+        }
+    }
+
+    /// A name for what the spec asks of Flux, pauses apart.
+    pub(crate) fn change(&self) -> String {
+        let text = Value::from(vec![self.source_spec(), self.release_spec()]).to_string();
+        Sha256::digest(text.as_bytes()).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// Source first: a release that sees a source in motion waits for it, and runs one upgrade instead of two.
+    pub(crate) fn children(&self) -> Vec<Child> {
+        let (name, namespace) = (self.release.name.as_str(), self.release.namespace.as_str());
+        let source = match self.source_type {
+            SourceType::Oci => Child::new::<OciRepository>(namespace, name),
+            SourceType::Helm => Child::new::<HelmRepository>(namespace, name),
+        };
+        let release = Child::new::<HelmRelease>(namespace, name);
+        let change = self.change();
+        vec![
+            self.marked(source, &change).spec(self.source_spec()),
+            self.marked(release, &change).spec(self.release_spec()),
+        ]
+    }
+
+    fn marked(&self, child: Child, change: &str) -> Child {
+        marked(self.app, child, change)
+    }
+
+    fn source_spec(&self) -> Value {
+        let chart = self.chart;
+        let interval = self.app.spec.interval;
+        let spec = match self.source_type {
+            SourceType::Helm => json!({"interval": interval, "url": self.url}),
+            SourceType::Oci => json!({
+                "interval": interval,
+                "url": oci_url(self.url, &chart.name),
+                // A tag has no plus sign: helm writes an underscore.
+                "ref": {"tag": chart.version.replace('+', "_")},
+                "layerSelector": {"mediaType": CHART_LAYER, "operation": "copy"},
+                "insecure": chart.insecure.then_some(true),
+            }),
+        };
+        let secrets = json!({"secretRef": chart.secret_ref, "certSecretRef": chart.cert_secret_ref});
+        without_nulls(merged(spec, secrets))
+    }
+
+    fn release_spec(&self) -> Value {
+        let spec = &self.app.spec;
+        let (install, upgrade) = (&spec.install, &spec.upgrade);
+        let chart = match self.source_type {
+            SourceType::Oci => json!({"chartRef": {"kind": "OCIRepository", "name": self.release.name}}),
+            SourceType::Helm => json!({"chart": {"spec": {
+                "chart": self.chart.name, "version": self.chart.version, "interval": spec.interval,
+                "sourceRef": {"kind": "HelmRepository", "name": self.release.name}}}}),
+        };
+        let upgrade_remediation = match upgrade.on_failure {
+            AfterFailedUpgrade::Rollback => {
+                json!({"retries": upgrade.retries, "remediateLastFailure": true, "strategy": "rollback"})
+            }
+            AfterFailedUpgrade::Uninstall => {
+                json!({"retries": upgrade.retries, "remediateLastFailure": true, "strategy": "uninstall"})
+            }
+            AfterFailedUpgrade::Keep => json!({"retries": 0, "remediateLastFailure": false}),
+        };
+        let rules = json!({
+            "interval": spec.interval,
+            "timeout": spec.timeout,
+            "releaseName": self.release.name,
+            "serviceAccountName": spec.service_account_name,
+            "install": {"timeout": install.timeout, "remediation": {
+                "retries": install.retries,
+                "remediateLastFailure": install.on_failure == AfterFailedInstall::Uninstall}},
+            "upgrade": {"timeout": upgrade.timeout, "remediation": upgrade_remediation,
+                "cleanupOnFail": upgrade.cleanup_on_failure.then_some(true)},
+            "rollback": {"timeout": upgrade.rollback_timeout,
+                "cleanupOnFail": upgrade.cleanup_on_failure.then_some(true)},
+            "uninstall": {"timeout": spec.uninstall.timeout,
+                "disableHooks": spec.uninstall.disable_hooks.then_some(true)},
+            "test": spec.tests.enabled.then(|| json!({"enable": true, "timeout": spec.tests.timeout,
+                "ignoreFailures": spec.tests.ignore_failures.then_some(true)})),
+            "driftDetection": self.drift_detection(),
+        });
+        // Values are the user's own: a null in them means something to Helm.
+        merged(without_nulls(merged(rules, chart)), spec.values.as_ref().map_or(json!({}), values))
+    }
+
+    fn drift_detection(&self) -> Option<Value> {
+        let drift = &self.app.spec.drift_detection;
+        let ignore = (!drift.ignore.is_empty()).then_some(&drift.ignore);
+        (drift.mode == DriftMode::Report).then(|| json!({"mode": "warn", "ignore": ignore}))
+    }
+}
+
+/// The release as it stands, only suspended or not.
+pub(crate) fn as_it_is(app: &ApplicationInstance, live: &HelmRelease, suspension: Suspension) -> Child {
+    let namespace = live.metadata.namespace.clone().unwrap_or_default();
+    let mut spec = live.spec.clone();
+    if let Some(spec) = spec.as_object_mut() {
+        match suspension {
+            Suspension::On => spec.insert("suspend".to_owned(), true.into()),
+            Suspension::Off => spec.remove("suspend"),
+        };
+    }
+    let child = Child::new::<HelmRelease>(&namespace, &live.name_any());
+    marked(app, child, change_of(&live.metadata).unwrap_or_default()).spec(spec)
+}
+
+/// Whether Flux leaves a release alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Suspension {
+    On,
+    Off,
+}
+
+/// The change that a child carries.
+pub(crate) fn change_of(meta: &ObjectMeta) -> Option<&str> {
+    meta.labels.as_ref()?.get(CHANGE_LABEL).map(String::as_str)
+}
+
+/// Deletes a source that the spec does not ask for any more.
+pub(crate) fn delete_source(source: &Source, wanted: SourceType) -> Option<Deletion> {
+    let key = ObjectKey::of_meta(&source.metadata);
+    let uid = source.metadata.uid.as_deref()?;
+    Some(match wanted {
+        SourceType::Oci => Deletion::new::<HelmRepository>(key, uid, Dependents::GoToo),
+        SourceType::Helm => Deletion::new::<OciRepository>(key, uid, Dependents::GoToo),
+    })
+}
+
+/// Deletes the release; Flux uninstalls it unless it is suspended.
+pub(crate) fn delete_release(release: &HelmRelease) -> Option<Deletion> {
+    let uid = release.metadata.uid.as_deref()?;
+    Some(Deletion::new::<HelmRelease>(ObjectKey::of_meta(&release.metadata), uid, Dependents::GoToo))
+}
+
+/// Labels and owner.
+fn marked(app: &ApplicationInstance, child: Child, change: &str) -> Child {
+    let mut labels: BTreeMap<String, String> = [
+        (INSTANCE_LABEL.to_owned(), app.name_any()),
+        (CHANGE_LABEL.to_owned(), change.to_owned()),
+        ("app.vworkspace.io/managed-by".to_owned(), "vworkspace-operator".to_owned()),
+    ]
+    .into();
+    for label in COPIED_LABELS {
+        if let Some(value) = app.labels().get(label) {
+            labels.insert(label.to_owned(), value.clone());
+        }
+    }
+    let owner = OwnerReference {
+        api_version: ApplicationInstance::api_version(&()).into_owned(),
+        kind: ApplicationInstance::kind(&()).into_owned(),
+        name: app.name_any(),
+        uid: app.uid().unwrap_or_default(),
+        controller: Some(true),
+        block_owner_deletion: None,
+    };
+    child.labels(labels).owned_by(owner)
+}
+
+fn oci_url(url: &str, chart: &str) -> String {
+    let url = url.trim_end_matches('/');
+    let url = if url.contains("://") { url.to_owned() } else { format!("oci://{url}") };
+    if url.ends_with(&format!("/{chart}")) { url } else { format!("{url}/{chart}") }
+}
+
+/// Secrets are named, never read.
+fn values(values: &Values) -> Value {
+    let from = |kind: &str, reference: Option<&vworkspace_api::application_instance::KeyRef>| {
+        reference.map_or(json!({}), |reference| {
+            json!({"valuesFrom": [{"kind": kind, "name": reference.name, "valuesKey": reference.key}]})
+        })
+    };
+    match values.source {
+        ValuesSource::Inline => {
+            values.inline.as_ref().map_or(json!({}), |inline| json!({ "values": inline }))
+        }
+        ValuesSource::SecretRef => from("Secret", values.secret_ref.as_ref()),
+        ValuesSource::ConfigMapRef => from("ConfigMap", values.config_map_ref.as_ref()),
+    }
+}
+
+fn merged(one: Value, other: Value) -> Value {
+    match (one, other) {
+        (Value::Object(mut one), Value::Object(other)) => {
+            one.extend(other);
+            Value::Object(one)
+        }
+        (one, _) => one,
+    }
+}
+
+/// Leaves out what is not set; blocks that are empty then go too.
+fn without_nulls(value: Value) -> Value {
+    let Value::Object(fields) = value else {
+        return value;
+    };
+    let kept: Map<String, Value> = fields
+        .into_iter()
+        .map(|(key, value)| (key, without_nulls(value)))
+        .filter(|(_, value)| !value.is_null() && value.as_object().is_none_or(|block| !block.is_empty()))
+        .collect();
+    Value::Object(kept)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::controllers::application::decide::testing::instance;
+
+    #[test]
+    fn the_chart_name_is_appended_once() {
+        let table = [
+            ("oci://r.example/charts", "oci://r.example/charts/web"),
+            ("oci://r.example/charts/web", "oci://r.example/charts/web"),
+            ("oci://r.example/charts/", "oci://r.example/charts/web"),
+            ("r.example/charts", "oci://r.example/charts/web"),
+        ];
+        for (url, expected) in table {
+            assert_eq!(oci_url(url, "web"), expected);
+        }
+    }
+
+    #[test]
+    fn an_oci_chart_becomes_a_repository_and_a_release_that_refers_to_it() {
+        let app = instance();
+        let children = Order::of(&app).unwrap().children();
+        let [source, release] = children.as_slice() else { panic!("{children:?}") };
+        assert_eq!(source.id().to_string(), "OCIRepository shop/web");
+        assert_eq!(source.at("/spec/ref/tag").unwrap(), "1.2.0");
+        assert_eq!(release.id().to_string(), "HelmRelease shop/web");
+        assert_eq!(release.at("/spec/chartRef/kind").unwrap(), "OCIRepository");
+        assert_eq!(release.at("/spec/values/replicas").unwrap(), 2);
+        assert_eq!(release.at("/spec/suspend"), None);
+    }
+
+    #[test]
+    fn a_secret_with_values_is_named_and_not_read() {
+        let mut app = instance();
+        app.spec.values =
+            Some(serde_json::from_value(json!({"source": "secretRef", "secretRef": {"name": "v"}})).unwrap());
+        let children = Order::of(&app).unwrap().children();
+        let from = children[1].at("/spec/valuesFrom/0").unwrap();
+        assert_eq!(*from, json!({"kind": "Secret", "name": "v", "valuesKey": "values.yaml"}));
+    }
+
+    #[test]
+    fn suspending_is_no_change_and_another_version_is() {
+        let mut app = instance();
+        let change = Order::of(&app).unwrap().change();
+        app.spec.suspend = true;
+        assert_eq!(Order::of(&app).unwrap().change(), change);
+        app.spec.chart.as_mut().unwrap().version = "1.3.0".to_owned();
+        assert_ne!(Order::of(&app).unwrap().change(), change);
+    }
+
+    #[test]
+    fn a_null_in_values_reaches_helm() {
+        let mut app = instance();
+        app.spec.values =
+            Some(serde_json::from_value(json!({"source": "inline", "inline": {"a": null}})).unwrap());
+        assert_eq!(*Order::of(&app).unwrap().children()[1].at("/spec/values").unwrap(), json!({"a": null}));
+    }
+}

@@ -1,0 +1,261 @@
+//! What Flux tells, read with the care that it needs: each of its reconciles starts with `Ready=Unknown`, conditions come
+//! before the fields that prove them, and `observedGeneration` moves without anything being done.
+
+use operator_kit::Sight;
+use serde_json::Value;
+use vworkspace_api::application_instance::{ApplicationInstance, Ready, SuccessfulRelease};
+
+use crate::controllers::application::observe::World;
+use crate::flux::{Artifact, HelmRelease, Snapshot, Source, condition, is_true};
+
+/// How the release is doing.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Reading {
+    /// There is no release yet, or Flux has not looked at it.
+    Unseen,
+    /// The chart is being fetched.
+    Fetching,
+    /// The chart cannot be fetched, in Flux's words; what ran before runs on.
+    SourceTrouble(SourceTrouble),
+    /// A Helm action runs, or Flux has not noticed the change yet.
+    InProgress(String),
+    /// An action failed.
+    Failed(Failure),
+    /// This very change is released.
+    Released(Snapshot),
+    /// Flux is between two looks: what was concluded before still holds.
+    NoNews,
+}
+
+/// An action that failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Failure {
+    pub(super) message: String,
+    pub(super) then: Then,
+    /// What it left behind.
+    pub(super) left: Left,
+}
+
+/// What runs after a failure.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Left {
+    /// What ran before: Helm had not begun.
+    Untouched,
+    /// The revision that was tried, or parts of it.
+    Damaged,
+    /// This chart version, which was put back.
+    RolledBackTo(String),
+}
+
+/// What comes after a failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Then {
+    /// Flux tries again.
+    Retried,
+    /// Nothing, until somebody changes something.
+    GivenUp,
+}
+
+/// Why a chart cannot be fetched.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum SourceTrouble {
+    /// The source answers that it does not have it.
+    Missing(String),
+    /// The source does not answer, or refuses us.
+    Unreachable(String),
+}
+
+pub(super) fn of(app: &ApplicationInstance, world: &World) -> Reading {
+    let (Sight::Present(release), Sight::Present(source)) = (&world.release, &world.source) else {
+        return Reading::Unseen;
+    };
+    let known = app.status.as_ref().and_then(|status| status.last_successful_release.as_ref());
+    if release.is_suspended() {
+        return suspended(release);
+    }
+    // A source that fails keeps its old artifact, and a release that runs it needs no other.
+    let needs_source = is_moving(source) || !is_attempted(release, source);
+    if let Some(trouble) = source_trouble(source).filter(|_| needs_source) {
+        return Reading::SourceTrouble(trouble);
+    }
+    if is_moving(source) {
+        return Reading::Fetching;
+    }
+    if !is_attempted(release, source) {
+        return not_noticed(app, release);
+    }
+    stalled(release)
+        .or_else(|| failed(release))
+        .or_else(|| running(release))
+        .or_else(|| released(release, source, known))
+        .unwrap_or(Reading::NoNews)
+}
+
+/// Flux does nothing for a suspended release but end what it had begun; its generations say nothing.
+fn suspended(release: &HelmRelease) -> Reading {
+    running(release).unwrap_or_else(|| match release.status.history.first() {
+        Some(newest)
+            if newest.status == "deployed" && is_true(&release.status.conditions, "Released").is_some() =>
+        {
+            Reading::Released(newest.clone())
+        }
+        _ => Reading::NoNews,
+    })
+}
+
+/// Why the source cannot be fetched. `FetchFailed` stays while Flux retries; `Ready` flickers.
+pub(super) fn source_trouble(source: &Source) -> Option<SourceTrouble> {
+    let conditions = &source.status.conditions;
+    let failed = is_true(conditions, "FetchFailed").or_else(|| is_true(conditions, "Stalled"))?;
+    // It stays over from an address or a tag that has been corrected, until Flux has looked at the new one.
+    if failed.observed_generation.is_some_and(|observed| source.metadata.generation != Some(observed)) {
+        return None;
+    }
+    let says = |word: &str| failed.message.contains(word);
+    let is_missing = ["MANIFEST_UNKNOWN", "NAME_UNKNOWN", "no match found"].into_iter().any(says)
+        || failed.reason == "URLInvalid";
+    let message = failed.message.clone();
+    Some(if is_missing { SourceTrouble::Missing(message) } else { SourceTrouble::Unreachable(message) })
+}
+
+/// Whether the source has not caught up with its spec.
+fn is_moving(source: &Source) -> bool {
+    source.metadata.generation != Some(source.status.observed_generation) || source.status.artifact.is_none()
+}
+
+/// Whether Flux has really begun with this generation and this chart. `observedGeneration` proves nothing: it also moves
+/// while a release is suspended.
+fn is_attempted(release: &HelmRelease, source: &Source) -> bool {
+    let status = &release.status;
+    release.metadata.generation == Some(status.last_attempted_generation)
+        && digest(source).is_none_or(|digest| digest == status.last_attempted_revision_digest)
+}
+
+/// The release has a generation that Flux has not begun with, or not said so.
+fn not_noticed(app: &ApplicationInstance, release: &HelmRelease) -> Reading {
+    let Some(ready) = condition(&release.status.conditions, "Ready") else {
+        return Reading::Unseen;
+    };
+    match ready.reason.as_str() {
+        "ValuesError" => failure(release, values_error(&ready.message)),
+        _ if is_settled(app) => running(release).unwrap_or(Reading::NoNews),
+        "SourceNotReady" | "ArtifactFailed" => Reading::Fetching,
+        _ => running(release)
+            .unwrap_or_else(|| Reading::InProgress("Flux has been given the change.".to_owned())),
+    }
+}
+
+/// Whether this very spec has been reported as released. A change of ours is reported as under way together with handing
+/// it over, so what moved the release since was something else: a pause that ended, or another's hand.
+fn is_settled(app: &ApplicationInstance) -> bool {
+    app.status.as_ref().is_some_and(|status| {
+        status.observed_generation == app.metadata.generation
+            && status.conditions.read::<Ready>() == Some(Ready::HelmReleaseReady)
+    })
+}
+
+/// Flux has given up on this generation; the cause is anywhere but in `Ready`.
+fn stalled(release: &HelmRelease) -> Option<Reading> {
+    let status = &release.status;
+    let stalled = is_true(&status.conditions, "Stalled")?;
+    // A stall of an earlier generation says nothing about this one.
+    if release.metadata.generation != Some(status.observed_generation) {
+        return None;
+    }
+    let message = cause(release).unwrap_or_else(|| stalled.message.clone());
+    Some(Reading::Failed(Failure { message, then: Then::GivenUp, left: left(release) }))
+}
+
+/// The last action failed and Flux will try again. During a retry the failure stays true until it has succeeded.
+fn failed(release: &HelmRelease) -> Option<Reading> {
+    let status = &release.status;
+    let ready = condition(&status.conditions, "Ready")?;
+    if ready.reason == "ValuesError" {
+        return Some(failure(release, values_error(&ready.message)));
+    }
+    let has_failed = ready.status == "False" && !is_waiting(release);
+    let is_retrying = status.failures > 0
+        && condition(&status.conditions, "Released").is_some_and(|released| released.status == "False")
+        && (running(release).is_some() || is_between_tries(release));
+    (has_failed || is_retrying)
+        .then(|| failure(release, cause(release).unwrap_or_else(|| ready.message.clone())))
+}
+
+/// Flux has failed, has cleaned up and will try again in a moment.
+fn is_between_tries(release: &HelmRelease) -> bool {
+    is_true(&release.status.conditions, "Reconciling")
+        .is_some_and(|known| known.reason == "ProgressingWithRetry")
+}
+
+/// Flux waits for something before it looks at the release itself: the release is as it was.
+fn is_waiting(release: &HelmRelease) -> bool {
+    let waits = ["SourceNotReady", "ArtifactFailed", "DependencyNotReady", "Progressing"];
+    condition(&release.status.conditions, "Ready")
+        .is_some_and(|ready| ready.status != "True" && waits.contains(&ready.reason.as_str()))
+}
+
+fn failure(release: &HelmRelease, message: String) -> Reading {
+    Reading::Failed(Failure { message, then: Then::Retried, left: left(release) })
+}
+
+/// Flux quotes values that it cannot read: its words stay where they are.
+fn values_error(message: &str) -> String {
+    if message.ends_with("not found") {
+        message.to_owned()
+    } else {
+        "Flux cannot read the values; kubectl describe helmrelease has its words.".to_owned()
+    }
+}
+
+/// What went wrong, from the conditions that keep it.
+fn cause(release: &HelmRelease) -> Option<String> {
+    let conditions = &release.status.conditions;
+    let is_false = |type_| condition(conditions, type_).filter(|known| known.status == "False");
+    is_false("Released").or_else(|| is_false("TestSuccess")).map(|known| known.message.clone())
+}
+
+/// The newest entry of the history describes the cluster; an older one that is marked as deployed does not.
+fn left(release: &HelmRelease) -> Left {
+    let conditions = &release.status.conditions;
+    let newest = release.status.history.first().filter(|newest| newest.status == "deployed");
+    let is_back = is_true(conditions, "Remediated").is_some_and(|known| known.reason == "RollbackSucceeded");
+    match newest {
+        Some(newest) if is_back => Left::RolledBackTo(newest.chart_version.clone()),
+        _ if is_true(conditions, "Released").is_some() => Left::Untouched,
+        _ => Left::Damaged,
+    }
+}
+
+/// A Helm action is under way.
+fn running(release: &HelmRelease) -> Option<Reading> {
+    let reconciling = is_true(&release.status.conditions, "Reconciling")?;
+    reconciling.message.starts_with("Running '").then(|| Reading::InProgress(reconciling.message.clone()))
+}
+
+/// Applied and successful: each of these equalities has been seen to fail while the others held. A success that is known
+/// also stands while Flux looks at it again, which it does at every interval.
+fn released(release: &HelmRelease, source: &Source, known: Option<&SuccessfulRelease>) -> Option<Reading> {
+    let status = &release.status;
+    let newest = status.history.first()?;
+    let is_wanted = match release.spec.pointer("/chart/spec/version").and_then(Value::as_str) {
+        Some(version) => version == newest.chart_version,
+        None => digest(source) == Some(newest.oci_digest.as_str()),
+    };
+    let is_new_success = is_true(&status.conditions, "Ready").is_some()
+        && is_true(&status.conditions, "Reconciling").is_none();
+    let is_known = known.is_some_and(|known| {
+        (known.revision, known.chart_version.as_str()) == (newest.version, newest.chart_version.as_str())
+    });
+    let stands = is_new_success || (is_known && is_waiting(release));
+    let is_released = stands
+        && is_wanted
+        && newest.status == "deployed"
+        && is_true(&status.conditions, "Released").is_some()
+        && release.metadata.generation == Some(status.observed_generation);
+    is_released.then(|| Reading::Released(newest.clone()))
+}
+
+/// The digest of the chart that the source has, for a registry.
+fn digest(source: &Source) -> Option<&str> {
+    source.status.artifact.as_ref().and_then(Artifact::oci_digest)
+}

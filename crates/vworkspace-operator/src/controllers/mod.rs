@@ -1,0 +1,3 @@
+//! One folder per kind that the operator looks after.
+
+pub(crate) mod application;

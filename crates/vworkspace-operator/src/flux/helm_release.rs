@@ -1,0 +1,54 @@
+//! HelmRelease v2, as far as it tells how a release is doing.
+
+use kube::api::ObjectMeta;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{FluxCondition, flux_kind};
+
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+pub(crate) struct HelmRelease {
+    pub(crate) metadata: ObjectMeta,
+    /// As it stands, so that it can be applied again with only `suspend` changed.
+    #[serde(default)]
+    pub(crate) spec: Value,
+    #[serde(default)]
+    pub(crate) status: HelmReleaseStatus,
+}
+
+flux_kind!(HelmRelease, "HelmRelease", "helmreleases", "helm.toolkit.fluxcd.io", "v2");
+
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct HelmReleaseStatus {
+    pub(crate) conditions: Vec<FluxCondition>,
+    pub(crate) observed_generation: i64,
+    /// The only counter that moves when a generation was really loaded.
+    pub(crate) last_attempted_generation: i64,
+    pub(crate) last_attempted_revision: String,
+    pub(crate) last_attempted_revision_digest: String,
+    pub(crate) failures: i64,
+    /// Newest first.
+    pub(crate) history: Vec<Snapshot>,
+}
+
+/// One revision of a release.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct Snapshot {
+    pub(crate) chart_version: String,
+    pub(crate) config_digest: String,
+    pub(crate) oci_digest: String,
+    pub(crate) status: String,
+    pub(crate) version: i64,
+}
+
+impl HelmRelease {
+    pub(crate) fn is_suspended(&self) -> bool {
+        self.spec.get("suspend").and_then(Value::as_bool).unwrap_or_default()
+    }
+
+    pub(crate) fn is_being_deleted(&self) -> bool {
+        self.metadata.deletion_timestamp.is_some()
+    }
+}

@@ -1,0 +1,62 @@
+//! `vworkspace-operator`: turns ApplicationInstances into Flux releases and says truthfully how they are doing. What
+//! belongs here: the controllers with their rules, what we read of other projects' kinds, and the program's flags. What
+//! does not: how plans are carried out (`operator-kit`), the shape of our kinds (`vworkspace-api`).
+
+mod controllers;
+mod flux;
+
+use std::net::SocketAddr;
+use std::process::ExitCode;
+
+use clap::Parser;
+use operator_kit::logs::{self, Encoder, Verbosity};
+use operator_kit::{Operator, Settings};
+use tracing::error;
+
+use controllers::application::Applications;
+
+/// The operator of one cluster.
+#[derive(Debug, Parser)]
+#[command(version)]
+struct Flags {
+    /// The namespace of the operator's own objects, such as its lease.
+    #[arg(long, env = "POD_NAMESPACE", default_value = "vworkspace-system")]
+    namespace: String,
+    /// Where /healthz, /readyz and /metrics are served.
+    #[arg(long, default_value = "0.0.0.0:8080")]
+    listen: SocketAddr,
+    /// How many objects of a kind are worked on at once.
+    #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=256))]
+    workers: u16,
+    /// How much is logged: debug, info, warn or error.
+    #[arg(long, default_value = "info")]
+    zap_log_level: Verbosity,
+    /// How it is logged: logfmt or json.
+    #[arg(long, default_value = "logfmt")]
+    zap_encoder: Encoder,
+}
+
+fn main() -> ExitCode {
+    let flags = Flags::parse();
+    logs::start(flags.zap_encoder, flags.zap_log_level);
+    let settings = Settings {
+        namespace: flags.namespace,
+        lease: "vworkspace-app-operator".to_owned(),
+        address: flags.listen,
+        workers: flags.workers.into(),
+    };
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            error!(%error, "failed to start");
+            return ExitCode::FAILURE;
+        }
+    };
+    match runtime.block_on(Operator::new(settings).with(Applications).run()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            error!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
