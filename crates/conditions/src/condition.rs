@@ -1,5 +1,6 @@
 //! One condition, as it stands in `status.conditions[]`.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use jiff::Timestamp;
@@ -37,6 +38,9 @@ impl fmt::Display for Status {
 }
 
 /// A `metav1.Condition`; its JSON is byte for byte that of k8s-openapi's.
+///
+/// Whatever k8s-openapi reads is read here too, lest one odd condition that somebody else wrote hides the whole object; a
+/// status that is none of the three reads as Unknown.
 // Fields in the order of the wire, which is the alphabet's.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -45,18 +49,19 @@ pub struct Condition {
     #[serde(serialize_with = "write_seconds", deserialize_with = "read_seconds")]
     pub last_transition_time: Timestamp,
     /// What a person should know.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_is_default")]
     pub message: String,
     /// The generation of the object that this was said about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
     /// Why, as one word of the vocabulary.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_is_default")]
     pub reason: String,
     /// Whether the type holds.
+    #[serde(default = "unknown", deserialize_with = "read_status")]
     pub status: Status,
     /// What it is about.
-    #[serde(rename = "type")]
+    #[serde(rename = "type", default, deserialize_with = "null_is_default")]
     pub type_: String,
 }
 
@@ -121,6 +126,23 @@ pub(crate) fn whole_seconds(time: Timestamp) -> Timestamp {
 
 fn write_seconds<S: Serializer>(time: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(&whole_seconds(*time))
+}
+
+const fn unknown() -> Status {
+    Status::Unknown
+}
+
+fn read_status<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Status, D::Error> {
+    let word = Option::<Cow<'de, str>>::deserialize(deserializer)?;
+    Ok(match word.as_deref() {
+        Some("True") => Status::True,
+        Some("False") => Status::False,
+        _ => Status::Unknown,
+    })
+}
+
+fn null_is_default<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    Option::deserialize(deserializer).map(Option::unwrap_or_default)
 }
 
 fn read_seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Timestamp, D::Error> {

@@ -2,7 +2,8 @@
 //!
 //! kstatus takes `Reconciling=True` for InProgress and `Stalled=True` for Failed, whichever comes first in the list,
 //! and everything else for Current unless `Ready` says otherwise. So the two are never both True, and both follow
-//! from what the other conditions say: a kind lists what decides, and the first line that holds wins.
+//! from what the other conditions say: a kind lists what decides, and the first line that holds wins. Silence is never
+//! read as Current: as long as one type is not known for the generation, and nothing stalls, `Reconciling` is True.
 
 use crate::condition::Status;
 use crate::vocabulary::{Entry, Origin, TypeListing, Vocabulary};
@@ -19,7 +20,7 @@ pub enum Reads {
     Stalled(&'static Entry),
     /// InProgress: the controller is at work, or waits for something that can come by itself.
     Reconciling(&'static Entry),
-    /// Current: there is nothing left to do.
+    /// Current, once every type is known: there is nothing left to do.
     Current(&'static Entry),
 }
 
@@ -48,6 +49,23 @@ pub(crate) static STABLE: Entry = Entry {
     repeats: None,
 };
 
+/// `Reconciling=True` while something is not known, for kinds whose own vocabulary has no such type.
+pub static NOT_YET_OBSERVED: Entry = Entry {
+    type_: RECONCILING,
+    status: Status::True,
+    reason: "NotYetObserved",
+    meaning: "At least one condition is missing, speaks of an older generation, is Unknown, or has a reason that this \
+              version does not know. The message names the types.",
+    // Listed with the commands of its kind.
+    investigate: &[],
+    resolve: "Wait for the controller's next visit. If it lasts, the controller is not running or is older than the \
+              object's status: its log says more.",
+    since: "0.1.0",
+    origin: Origin::Ours,
+    was: &[],
+    repeats: None,
+};
+
 /// `Stalled=False`.
 pub(crate) static NOT_STALLED: Entry = Entry {
     type_: STALLED,
@@ -69,7 +87,7 @@ pub(crate) fn added_types(vocabulary: &Vocabulary) -> impl Iterator<Item = TypeL
         name: RECONCILING,
         about: "The controller is at work, or waits for something that can come by itself; kstatus reads True as \
                 InProgress. The reason is that of the condition that decides.",
-        entries: decided(vocabulary, &STABLE, |line| match line {
+        entries: decided(vocabulary, &[&NOT_YET_OBSERVED, &STABLE], |line| match line {
             Reads::Reconciling(entry) => Some(entry),
             Reads::Stalled(_) | Reads::Current(_) => None,
         }),
@@ -78,7 +96,7 @@ pub(crate) fn added_types(vocabulary: &Vocabulary) -> impl Iterator<Item = TypeL
         name: STALLED,
         about: "Nothing but a person can help; kstatus reads True as Failed. The reason is that of the condition \
                 that decides.",
-        entries: decided(vocabulary, &NOT_STALLED, |line| match line {
+        entries: decided(vocabulary, &[&NOT_STALLED], |line| match line {
             Reads::Stalled(entry) => Some(entry),
             Reads::Reconciling(_) | Reads::Current(_) => None,
         }),
@@ -87,19 +105,20 @@ pub(crate) fn added_types(vocabulary: &Vocabulary) -> impl Iterator<Item = TypeL
     [reconciling, stalled].into_iter().filter(move |added| !(has_its_own && added.name == RECONCILING))
 }
 
-/// The reasons of the lines that `pick` picks, each listed once, as the first line has it; then `otherwise`.
+/// The reasons of the lines that `pick` picks, each listed once, as the first line has it; then the `others`.
 fn decided(
     vocabulary: &Vocabulary,
-    otherwise: &Entry,
+    others: &[&Entry],
     pick: impl Fn(&Reads) -> Option<&'static Entry>,
 ) -> Vec<Entry> {
     let mut entries: Vec<Entry> = Vec::new();
+    let type_ = others.first().map_or("", |other| other.type_);
     for entry in vocabulary.reads.iter().filter_map(pick) {
         if !entries.iter().any(|known| known.reason == entry.reason) {
-            entries.push(entry.repeated(otherwise.type_, Status::True));
+            entries.push(entry.repeated(type_, Status::True));
         }
     }
-    entries.push(Entry { investigate: vocabulary.look, ..*otherwise });
+    entries.extend(others.iter().map(|other| Entry { investigate: vocabulary.look, ..**other }));
     entries
 }
 

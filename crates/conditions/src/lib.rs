@@ -20,4 +20,6 @@ mod vocabulary;
 pub use condition::{Condition, Refusal, Status};
 pub use kstatus::Reads;
 pub use set::{ConditionSet, Moment};
+#[doc(hidden)]
+pub use vocabulary::MadeWithConditions;
 pub use vocabulary::{ConditionType, Entry, Kind, Origin, Reason, TypeListing, Vocabulary};

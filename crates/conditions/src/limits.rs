@@ -5,14 +5,14 @@
 pub const MAX_TYPE: usize = 316;
 /// Longest reason, in characters.
 pub const MAX_REASON: usize = 1024;
-/// Longest message. The server counts characters; we count bytes, which are never fewer.
+/// Longest message, in characters.
 pub const MAX_MESSAGE: usize = 32768;
 /// The pattern of a condition type.
 pub const TYPE_PATTERN: &str = r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$";
 /// The pattern of a reason.
 pub const REASON_PATTERN: &str = r"^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$";
 
-const ELLIPSIS: &str = "…";
+const ELLIPSIS: char = '…';
 
 /// Whether `reason` fits [`REASON_PATTERN`] and [`MAX_REASON`].
 #[must_use]
@@ -78,9 +78,11 @@ fn is_domain_label(label: &str) -> bool {
 /// `message` as the server accepts it: one that is too long is cut at a character and ends in an ellipsis.
 #[must_use]
 pub fn fit_message(mut message: String) -> String {
-    if message.len() > MAX_MESSAGE {
-        message.truncate(message.floor_char_boundary(MAX_MESSAGE - ELLIPSIS.len()));
-        message.push_str(ELLIPSIS);
+    // Two looks from the front, so that the rest of a huge message is not counted.
+    let mut places = message.char_indices().map(|(place, _)| place).skip(MAX_MESSAGE - 1);
+    if let (Some(last), Some(_)) = (places.next(), places.next()) {
+        message.truncate(last);
+        message.push(ELLIPSIS);
     }
     message
 }
@@ -114,11 +116,11 @@ mod tests {
 
     #[test]
     fn a_long_message_is_cut_at_a_character_and_says_so() {
-        let at_the_limit = "x".repeat(MAX_MESSAGE);
-        assert_eq!(fit_message(at_the_limit.clone()), at_the_limit);
         for unit in ["x", "é", "字", "🦀"] {
+            let at_the_limit = unit.repeat(MAX_MESSAGE);
+            assert_eq!(fit_message(at_the_limit.clone()), at_the_limit);
             let cut = fit_message(unit.repeat(MAX_MESSAGE + 1));
-            assert!(cut.len() <= MAX_MESSAGE && cut.len() > MAX_MESSAGE - 8, "{} bytes of {unit}", cut.len());
+            assert_eq!(cut.chars().count(), MAX_MESSAGE, "{unit}");
             assert!(cut.ends_with(&format!("{unit}…")));
             assert_eq!(fit_message(cut.clone()), cut);
         }

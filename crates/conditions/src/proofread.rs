@@ -1,17 +1,18 @@
 //! What a vocabulary must be and the compiler cannot see; every crate with a vocabulary asserts that there is nothing.
 
 use crate::condition::Status;
-use crate::kstatus::Reads;
-use crate::vocabulary::{ConditionType, Entry, Vocabulary};
+use crate::kstatus::{NOT_YET_OBSERVED, RECONCILING, Reads};
+use crate::vocabulary::{ConditionType, Entry, TypeListing, Vocabulary};
 
 /// Everything that is wrong with a vocabulary, in words.
 #[must_use]
 pub fn problems(vocabulary: &Vocabulary) -> Vec<String> {
     let mut found = Vec::new();
-    for known in vocabulary.types {
-        found.extend(one_sided(known));
-        found.extend(ambiguous(known));
+    found.extend(vocabulary.types.iter().filter_map(one_sided));
+    for listing in vocabulary.all_types() {
+        found.extend(ambiguous(&listing));
     }
+    found.extend(repeated(vocabulary));
     for entry in vocabulary.entries() {
         found.extend(hard_to_use(&entry));
     }
@@ -28,11 +29,23 @@ fn one_sided(known: &ConditionType) -> Option<String> {
 }
 
 /// Within a type a reason says one thing, under its present name and under former ones.
-fn ambiguous(known: &ConditionType) -> Vec<String> {
+fn ambiguous(known: &TypeListing) -> Vec<String> {
     let names = |entry: &Entry| entry.was.iter().copied().chain([entry.reason]).collect::<Vec<_>>();
     let all: Vec<_> = known.entries.iter().flat_map(names).collect();
     let twice = |name: &&str| all.iter().filter(|other| *other == name).count() > 1;
     all.iter().filter(|name| twice(name)).map(|name| format!("{} has {name} twice", known.name)).collect()
+}
+
+/// A type or a line that stands twice: the second is never reached.
+fn repeated(vocabulary: &Vocabulary) -> Vec<String> {
+    let types = vocabulary.types.iter().enumerate();
+    let types = types
+        .filter(|(place, known)| vocabulary.types.iter().take(*place).any(|other| other.name == known.name));
+    let lines = vocabulary.reads.iter().map(Reads::entry).enumerate();
+    let lines = lines
+        .filter(|(place, entry)| vocabulary.reads.iter().take(*place).any(|other| other.entry() == *entry));
+    let types = types.map(|(_, known)| format!("{} is listed twice", known.name));
+    types.chain(lines.map(|(_, entry)| format!("{}/{} decides twice", entry.type_, entry.reason))).collect()
 }
 
 /// Commands that can be pasted once `{namespace}` and `{name}` are filled in, and sentences that end.
@@ -65,9 +78,16 @@ fn placeholders(text: &str) -> impl Iterator<Item = &str> {
 /// What decides for kstatus must be something that the kind's own conditions can say.
 fn undecided(vocabulary: &Vocabulary) -> Vec<String> {
     let known = |entry: &Entry| vocabulary.types.iter().any(|known| known.entries.contains(entry));
-    let lines = vocabulary.reads.iter().map(Reads::entry);
-    lines
-        .filter(|entry| !known(entry))
-        .map(|entry| format!("{}/{} cannot decide", entry.type_, entry.reason))
-        .collect()
+    let lines = vocabulary.reads.iter().map(Reads::entry).filter(|entry| !known(entry));
+    let mut found: Vec<_> =
+        lines.map(|entry| format!("{}/{} cannot decide", entry.type_, entry.reason)).collect();
+    let unobserved = vocabulary.unobserved;
+    let expected = match vocabulary.has_type(RECONCILING) {
+        true => known(unobserved) && unobserved.type_ == RECONCILING && unobserved.status == Status::True,
+        false => *unobserved == NOT_YET_OBSERVED,
+    };
+    if !expected {
+        found.push(format!("{}/{} cannot stand for silence", unobserved.type_, unobserved.reason));
+    }
+    found
 }

@@ -43,9 +43,18 @@ impl<K: Kind> ConditionSet<K> {
     /// Says `reason` with `message`; saying the same again changes nothing.
     ///
     /// The transition time moves only when the status changes. Within one moment the last word counts, and what was said
-    /// before it leaves no trace.
-    pub fn set(&mut self, reason: impl Reason<Kind = K>, message: impl Into<String>, at: Moment) {
-        self.put(reason.entry(), message.into(), at);
+    /// before it leaves no trace. What [`project`](Self::project) concluded from the conditions no longer follows from
+    /// them, and goes.
+    pub fn set<R: Reason<Kind = K>>(&mut self, reason: R, message: impl Into<String>, at: Moment) {
+        const { K::VOCABULARY.must_declare(&R::TYPE) };
+        let said = reason.entry();
+        let same = |row: &&Entry| row.type_ == said.type_ && row.matches(said.status, said.reason);
+        // `conditions!` makes no reason without a row; for any other the type stays unsaid, and kstatus is told so.
+        if let Some(row) = R::TYPE.entries.iter().find(same) {
+            self.begin(at);
+            self.withdraw();
+            self.put(row, message.into(), at);
+        }
     }
 
     /// The condition of a type.
@@ -76,7 +85,11 @@ impl<K: Kind> ConditionSet<K> {
     }
 
     /// Sets `Reconciling` and `Stalled` as the other conditions want to be read; call it last.
+    ///
+    /// Nothing is concluded from silence: as long as a type is not known for this generation, and nothing stalls,
+    /// `Reconciling` is True.
     pub fn project(&mut self, at: Moment) {
+        self.begin(at);
         let decided = K::VOCABULARY.reads.iter().find_map(|line| Some((line, self.saying(line.entry())?)));
         match decided {
             Some((Reads::Stalled(entry), message)) => {
@@ -84,16 +97,60 @@ impl<K: Kind> ConditionSet<K> {
                 self.put(&entry.repeated(STALLED, Status::True), message, at);
             }
             Some((Reads::Reconciling(entry), message)) => {
-                // A kind with a `Reconciling` of its own has said it itself.
-                if entry.type_ != RECONCILING {
+                if !K::VOCABULARY.has_type(RECONCILING) {
                     self.put(&entry.repeated(RECONCILING, Status::True), message, at);
-                }
+                } else if entry.type_ != RECONCILING {
+                    self.put(K::VOCABULARY.unobserved, message, at);
+                } // else the kind has said it itself, in its own words
                 self.put(&NOT_STALLED, String::new(), at);
             }
             Some((Reads::Current(_), _)) | None => {
-                self.settle(at);
+                let unknown = self.unknown(at.generation);
+                if unknown.is_empty() {
+                    self.settle(at);
+                } else {
+                    let message =
+                        format!("not known for generation {}: {}", at.generation, unknown.join(", "));
+                    self.put(K::VOCABULARY.unobserved, message, at);
+                }
                 self.put(&NOT_STALLED, String::new(), at);
             }
+        }
+    }
+
+    /// The kind's own types of which nothing is known for this generation.
+    fn unknown(&self, generation: i64) -> Vec<&'static str> {
+        let known = |condition: &Condition, entries: &[Entry]| {
+            condition.status != Status::Unknown
+                && condition.observed_generation == Some(generation)
+                && entries.iter().any(|entry| entry.matches(condition.status, &condition.reason))
+        };
+        let unknown = K::VOCABULARY
+            .types
+            .iter()
+            .filter(|type_| !self.get(type_.name).is_some_and(|condition| known(condition, type_.entries)));
+        unknown.map(|type_| type_.name).collect()
+    }
+
+    /// Takes back what a projection has written.
+    fn withdraw(&mut self) {
+        let stalls = self.get(STALLED).is_some_and(|condition| condition.status == Status::True);
+        // A stalled kind's own `Reconciling` may be the projection's word instead of the controller's.
+        let both = stalls || !K::VOCABULARY.has_type(RECONCILING);
+        self.conditions
+            .retain(|condition| condition.type_ != STALLED && !(both && condition.type_ == RECONCILING));
+    }
+
+    /// Remembers what was said before this moment, conclusions that were taken back since included.
+    fn begin(&mut self, at: Moment) {
+        if self.moment != Some(at) {
+            self.moment = Some(at);
+            let spoken: Vec<_> = self.conditions.iter().map(|condition| condition.type_.as_str()).collect();
+            self.before.retain(|before| {
+                [RECONCILING, STALLED].contains(&before.type_.as_str())
+                    && !spoken.contains(&before.type_.as_str())
+            });
+            self.before.extend_from_slice(&self.conditions);
         }
     }
 
@@ -113,10 +170,6 @@ impl<K: Kind> ConditionSet<K> {
 
     fn put(&mut self, entry: &Entry, message: String, at: Moment) {
         let place = self.conditions.binary_search_by(|known| order::<K>(&known.type_, entry.type_));
-        if self.moment != Some(at) {
-            self.moment = Some(at);
-            self.before.clone_from(&self.conditions);
-        }
         let before = self.before.iter().find(|before| before.type_ == entry.type_);
         let condition = Condition {
             last_transition_time: before
@@ -225,6 +278,7 @@ impl<K> Serialize for ConditionSet<K> {
 
 impl<'de, K: Kind> Deserialize<'de> for ConditionSet<K> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Vec::<Condition>::deserialize(deserializer).map(Self::from)
+        // As everywhere in Kubernetes, null is an empty list.
+        Option::<Vec<Condition>>::deserialize(deserializer).map(|read| Self::from(read.unwrap_or_default()))
     }
 }

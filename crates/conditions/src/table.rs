@@ -7,7 +7,7 @@
 /// `repeats` lists reasons that have their texts in another type of the kind.
 ///
 /// ```
-/// use conditions::{conditions, ConditionSet, Kind, Moment, Reads, Vocabulary};
+/// use conditions::{conditions, kstatus, ConditionSet, Kind, Moment, Reads, Vocabulary};
 ///
 /// pub enum Teapot {}
 ///
@@ -49,6 +49,7 @@
 ///         look: &["kubectl describe teapot -n {namespace} {name}"],
 ///         types: &[Ready::TABLE, Blocked::TABLE],
 ///         reads: &[Reads::Stalled(Blocked::NoWater.row())],
+///         unobserved: &kstatus::NOT_YET_OBSERVED,
 ///     };
 /// }
 ///
@@ -60,39 +61,10 @@
 /// assert_eq!(conditions.get("Stalled").unwrap().reason, "NoWater");
 /// ```
 ///
-/// A row that the API server would refuse (here for a letter) does not compile, nor does one that explains nothing:
+/// What does not compile: a row that the API server would refuse or that explains nothing ([`Entry::checked`]), and a
+/// table that the kind's vocabulary does not list. `tests/does_not_compile` of `vworkspace-api` shows each.
 ///
-/// ```compile_fail,E0080
-/// # pub enum Teapot {}
-/// # impl conditions::Kind for Teapot {
-/// #     const VOCABULARY: &'static conditions::Vocabulary = &conditions::Vocabulary {
-/// #         system: "", group: "", kind: "", plural: "", short_names: &[], look: &[], types: &[], reads: &[],
-/// #     };
-/// # }
-/// conditions::conditions! {
-///     /// The lid is on.
-///     Closed for Teapot {
-///         True Geschloßen ours "0.1.0" { meaning: "It is on.", look: ["kubectl get teapot"], fix: "Lift it." }
-///     }
-/// }
-/// assert_eq!(Closed::Geschloßen.row().meaning, "It is on.");
-/// ```
-///
-/// ```compile_fail,E0080
-/// # pub enum Teapot {}
-/// # impl conditions::Kind for Teapot {
-/// #     const VOCABULARY: &'static conditions::Vocabulary = &conditions::Vocabulary {
-/// #         system: "", group: "", kind: "", plural: "", short_names: &[], look: &[], types: &[], reads: &[],
-/// #     };
-/// # }
-/// conditions::conditions! {
-///     /// The lid is on.
-///     Closed for Teapot {
-///         True LidOn ours "0.1.0" { meaning: "", look: ["kubectl get teapot"], fix: "Lift it." }
-///     }
-/// }
-/// assert_eq!(Closed::LidOn.row().meaning, "");
-/// ```
+/// [`Entry::checked`]: crate::Entry::checked
 #[macro_export]
 macro_rules! conditions {
     (
@@ -159,6 +131,13 @@ macro_rules! conditions {
                 }
             }
         }
+
+        const _: () = assert!(
+            <$Kind as $crate::Kind>::VOCABULARY.declares(&$Type::TABLE),
+            concat!("the vocabulary of ", stringify!($Kind), " does not list the table ", stringify!($Type)),
+        );
+
+        impl $crate::MadeWithConditions for $Type {}
 
         impl $crate::Reason for $Type {
             type Kind = $Kind;

@@ -59,6 +59,13 @@ impl Entry {
         assert!(!self.meaning.is_empty(), "a reason needs a meaning");
         assert!(!self.investigate.is_empty(), "a reason needs a command that shows more");
         assert!(!self.resolve.is_empty(), "a reason needs a way out");
+        assert!(!self.since.is_empty(), "a reason needs the version that it came with");
+        let mut rest = self.was;
+        while let [name, tail @ ..] = rest {
+            assert!(limits::is_reason(name), "a former name does not fit metav1");
+            assert!(!same(name, self.reason) && !has(tail, name), "a name is listed twice");
+            rest = tail;
+        }
         self
     }
 
@@ -126,7 +133,13 @@ pub struct Vocabulary {
     pub types: &'static [ConditionType],
     /// What decides how kstatus reads an object, most decisive first.
     pub reads: &'static [Reads],
+    /// What `Reconciling` says while something is not known: [`kstatus::NOT_YET_OBSERVED`], or a word of the kind's own.
+    pub unobserved: &'static Entry,
 }
+
+/// What `conditions!` gives to the enums that it declares.
+#[doc(hidden)]
+pub trait MadeWithConditions {}
 
 /// A kind of object that speaks a vocabulary.
 pub trait Kind {
@@ -134,8 +147,11 @@ pub trait Kind {
     const VOCABULARY: &'static Vocabulary;
 }
 
-/// Everything that one condition type of one kind can say; made with [`conditions!`](crate::conditions).
-pub trait Reason: Copy + 'static {
+/// Everything that one condition type of one kind can say.
+///
+/// Only [`conditions!`](crate::conditions) makes one, and only of a table that the kind's vocabulary lists. It has to be
+/// able to do so in other crates, so the door that it uses is hidden, not locked: keep out.
+pub trait Reason: Copy + MadeWithConditions + 'static {
     /// The kind that the condition belongs to.
     type Kind: Kind;
     /// The condition's type and everything it can say.
@@ -181,7 +197,58 @@ impl Vocabulary {
         own.unwrap_or_else(|| self.types.len() + kstatus::rank(type_))
     }
 
+    /// Whether `table` is one of the kind's own, word for word.
+    #[must_use]
+    pub const fn declares(&self, table: &ConditionType) -> bool {
+        let mut rest = self.types;
+        while let [known, tail @ ..] = rest {
+            if same(known.name, table.name) {
+                return same_words(known.entries, table.entries);
+            }
+            rest = tail;
+        }
+        false
+    }
+
+    pub(crate) const fn must_declare(&self, table: &ConditionType) {
+        assert!(self.declares(table), "the kind's vocabulary does not have this table");
+    }
+
     pub(crate) fn has_type(&self, type_: &str) -> bool {
         self.types.iter().any(|known| known.name == type_)
     }
+}
+
+const fn same_words(left: &[Entry], right: &[Entry]) -> bool {
+    let (mut left, mut right) = (left, right);
+    while let ([one, left_tail @ ..], [other, right_tail @ ..]) = (left, right) {
+        if one.status as u8 != other.status as u8 || !same(one.reason, other.reason) {
+            return false;
+        }
+        (left, right) = (left_tail, right_tail);
+    }
+    left.is_empty() && right.is_empty()
+}
+
+const fn has(names: &[&str], name: &str) -> bool {
+    let mut rest = names;
+    while let [one, tail @ ..] = rest {
+        if same(one, name) {
+            return true;
+        }
+        rest = tail;
+    }
+    false
+}
+
+// `==` of strings, which constants do not have yet.
+const fn same(left: &str, right: &str) -> bool {
+    let (mut left, mut right) = (left.as_bytes(), right.as_bytes());
+    while let ([one, left_tail @ ..], [other, right_tail @ ..]) = (left, right) {
+        if *one != *other {
+            return false;
+        }
+        (left, right) = (left_tail, right_tail);
+    }
+    left.is_empty() && right.is_empty()
 }

@@ -1,8 +1,8 @@
 //! Proofreading finds what is wrong with a vocabulary, and nothing else.
-#![allow(missing_docs, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
+#![allow(missing_docs, unreachable_pub, clippy::expect_used, clippy::indexing_slicing, clippy::panic)] // a test may panic
 
 use conditions::proofread::problems;
-use conditions::{ConditionType, Entry, Kind, Reads, Vocabulary, conditions};
+use conditions::{ConditionType, Entry, Kind, Reads, Vocabulary, conditions, kstatus};
 use kitchen::Teapot;
 use kitchen::kettle::{Kettle, Reconciling};
 
@@ -14,9 +14,19 @@ fn a_sound_vocabulary_has_no_problems() {
     assert_eq!(problems(Kettle::VOCABULARY), [""; 0]);
 }
 
+pub enum Cup {}
+
+impl Kind for Cup {
+    const VOCABULARY: &'static Vocabulary = &Vocabulary {
+        types: &[Chipped::TABLE],
+        reads: &[Reads::Stalled(Reconciling::Heating.row())],
+        ..*Teapot::VOCABULARY
+    };
+}
+
 conditions! {
     /// Everything that can be wrong.
-    Chipped for Teapot {
+    Chipped for Cup {
         True Cracked seed "0.1.0" was ["Old"] {
             meaning: "It leaks",
             look: ["look at {namespace}/{pot}"],
@@ -32,11 +42,7 @@ conditions! {
 
 #[test]
 fn each_problem_is_named() {
-    let found = problems(&Vocabulary {
-        types: &[Chipped::TABLE],
-        reads: const { &[Reads::Stalled(Reconciling::Heating.row())] },
-        ..*Teapot::VOCABULARY
-    });
+    let found = problems(Cup::VOCABULARY);
     let place = "Teapot: Chipped/Cracked:";
     assert_eq!(
         found[..8],
@@ -52,6 +58,32 @@ fn each_problem_is_named() {
         ]
     );
     assert_eq!(found.last().expect("one"), "Teapot: Reconciling/Heating cannot decide");
+}
+
+#[test]
+fn the_added_types_are_read_too_and_nothing_may_stand_twice() {
+    const LINE: Reads = Reads::Reconciling(kitchen::Blocked::NoTea.row());
+    const ALIAS: &[Entry] =
+        &[Entry { was: &["Stable"], ..*kitchen::Blocked::NoTea.row() }, *kitchen::Blocked::NotBlocked.row()];
+    const CLASH: &[ConditionType] = &[ConditionType { name: "Blocked", about: "", entries: ALIAS }];
+    let [alias, ..] = ALIAS else { panic!("it has a row") };
+    let reads = &[Reads::Reconciling(alias)];
+    let found =
+        problems(&Vocabulary { types: CLASH, reads: Box::leak(Box::new(*reads)), ..*Teapot::VOCABULARY });
+    assert_eq!(found, ["Teapot: Reconciling has Stable twice", "Teapot: Reconciling has Stable twice"]);
+    let twice = &[kitchen::Ready::TABLE, kitchen::Ready::TABLE, kitchen::Blocked::TABLE];
+    let found = problems(&Vocabulary { types: twice, reads: &[LINE, LINE], ..*Teapot::VOCABULARY });
+    assert_eq!(found, ["Teapot: Ready is listed twice", "Teapot: Blocked/NoTea decides twice"]);
+}
+
+#[test]
+fn silence_is_spoken_for_by_a_word_that_keeps_kstatus_waiting() {
+    let found = problems(&Vocabulary { unobserved: Reconciling::Stable.row(), ..*Kettle::VOCABULARY });
+    assert_eq!(found, ["Kettle: Reconciling/Stable cannot stand for silence"]);
+    let found = problems(&Vocabulary { unobserved: &kstatus::NOT_YET_OBSERVED, ..*Kettle::VOCABULARY });
+    assert_eq!(found, ["Kettle: Reconciling/NotYetObserved cannot stand for silence"]);
+    let found = problems(&Vocabulary { unobserved: Reconciling::Heating.row(), ..*Teapot::VOCABULARY });
+    assert_eq!(found, ["Teapot: Reconciling/Heating cannot stand for silence"]);
 }
 
 #[test]

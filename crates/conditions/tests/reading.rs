@@ -1,7 +1,7 @@
 //! What readers are told: former names, types not spoken of yet, and how kstatus reads an object.
 #![allow(missing_docs, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
-use conditions::{Condition, ConditionSet, Kind, Origin, Status};
+use conditions::{Condition, ConditionSet, ConditionType, Entry, Kind, Origin, Reason, Status};
 use kitchen::kettle::{self, Kettle};
 use kitchen::{Blocked, Ready, Teapot, at};
 
@@ -50,6 +50,24 @@ fn a_word_that_the_vocabulary_does_not_have_reads_as_nothing() {
 }
 
 #[test]
+fn a_reason_made_by_hand_cannot_say_what_its_table_does_not() {
+    #[derive(Clone, Copy)]
+    struct Foreign;
+    impl conditions::MadeWithConditions for Foreign {}
+    impl Reason for Foreign {
+        type Kind = Teapot;
+        const TYPE: ConditionType = Ready::TABLE;
+        const ALL: &'static [Self] = &[Foreign];
+        fn entry(self) -> &'static Entry {
+            Blocked::NotBlocked.row()
+        }
+    }
+    let mut pot = ConditionSet::<Teapot>::new();
+    pot.set(Foreign, "", at(1, 0));
+    assert_eq!(pot, ConditionSet::new());
+}
+
+#[test]
 fn what_has_not_been_said_for_this_generation_is_listed() {
     let mut pot = ConditionSet::<Teapot>::new();
     assert_eq!(pot.unsaid(1).collect::<Vec<_>>(), ["Ready", "Blocked", "Reconciling", "Stalled"]);
@@ -69,7 +87,10 @@ fn conditions_of_others_are_kept_until_told_otherwise() {
     pot.project(at(1, 0));
     assert_eq!(pot.as_slice().last().expect("one").type_, "example.com/Fresh");
     pot.retain_own();
-    assert_eq!(said(&pot), ["Ready=True/Brewed", "Reconciling=False/Stable", "Stalled=False/NotStalled"]);
+    assert_eq!(
+        said(&pot),
+        ["Ready=True/Brewed", "Reconciling=True/NotYetObserved", "Stalled=False/NotStalled"]
+    );
 }
 
 #[test]
@@ -107,7 +128,9 @@ fn the_first_line_that_holds_decides_how_kstatus_reads_it() {
     assert_eq!(read(Ready::Brewing, Blocked::NoTea), (waits.into(), "water".into()));
     let works = "Reconciling=True/Brewing Stalled=False/NotStalled";
     assert_eq!(read(Ready::Brewing, Blocked::NotBlocked), (works.into(), "tea".into()));
-    assert_eq!(read(Ready::NotLookedAt, Blocked::NotBlocked), (current.into(), String::new()));
+    let unknown = "Reconciling=True/NotYetObserved Stalled=False/NotStalled";
+    let why = "not known for generation 1: Ready";
+    assert_eq!(read(Ready::NotLookedAt, Blocked::NotBlocked), (unknown.into(), why.into()));
 }
 
 #[test]
@@ -129,6 +152,64 @@ fn a_kind_with_a_reconciling_of_its_own_keeps_its_words_unless_it_is_stalled() {
     assert_eq!(read(Reconciling::Stable, Broken::FuseBlown), fuse);
     let leaks = ("Reconciling=False/Stable".into(), "Stalled=True/Leaks".into(), String::new());
     assert_eq!(read(Reconciling::Heating, Broken::Leaks), leaks);
+}
+
+#[test]
+fn a_kind_cannot_call_itself_stable_while_its_other_conditions_wait() {
+    let mut kettle = ConditionSet::<Kettle>::new();
+    kettle.set(kettle::Reconciling::Stable, "", at(1, 0));
+    kettle.set(kettle::Broken::Descaling, "an hour", at(1, 0));
+    kettle.project(at(1, 0));
+    assert_eq!(said(&kettle)[0], "Reconciling=True/NotLookedAt");
+    assert_eq!(kettle.get("Reconciling").expect("said").message, "an hour");
+}
+
+#[test]
+fn silence_is_not_read_as_current() {
+    let read = |stored: Vec<Condition>, generation| {
+        let mut pot: ConditionSet<Teapot> = stored.into();
+        pot.project(at(generation, 60));
+        let reconciling = pot.get("Reconciling").expect("projected");
+        format!("{}/{} {}", reconciling.status, reconciling.reason, reconciling.message)
+    };
+    let ready = || stored("Ready", Status::True, "Brewed");
+    let free = || stored("Blocked", Status::False, "NotBlocked");
+    assert_eq!(read(vec![ready(), free()], 1), "False/Stable ");
+    let unknown = |types| format!("True/NotYetObserved not known for generation 1: {types}");
+    assert_eq!(read(vec![], 1), unknown("Ready, Blocked"));
+    assert_eq!(read(vec![ready()], 1), unknown("Blocked"));
+    assert_eq!(read(vec![ready(), stored("Blocked", Status::True, "NoMilk")], 1), unknown("Blocked"));
+    assert_eq!(read(vec![ready(), stored("Blocked", Status::True, "NotBlocked")], 1), unknown("Blocked"));
+    let older = "True/NotYetObserved not known for generation 2: Ready, Blocked";
+    assert_eq!(read(vec![ready(), free()], 2), older);
+}
+
+#[test]
+fn what_was_concluded_goes_when_a_word_changes_but_not_its_time() {
+    let visit = |pot: &mut ConditionSet<Teapot>, second| {
+        pot.set(Ready::NoWater, "", at(1, second));
+        pot.set(Blocked::NoWater, "", at(1, second));
+        assert_eq!(pot.unsaid(1).collect::<Vec<_>>(), ["Reconciling", "Stalled"]);
+        // Whoever looks at the clock twice must not write a new status with every visit.
+        pot.project(at(1, second + 1));
+    };
+    let mut pot = ConditionSet::<Teapot>::new();
+    visit(&mut pot, 0);
+    let first = pot.clone();
+    visit(&mut pot, 60);
+    assert_eq!(pot, first);
+}
+
+#[test]
+fn a_stalled_kinds_own_word_that_the_projection_overruled_is_asked_for_again() {
+    let mut kettle = ConditionSet::<Kettle>::new();
+    kettle.set(kettle::Reconciling::Heating, "", at(1, 0));
+    kettle.set(kettle::Broken::Leaks, "", at(1, 0));
+    kettle.project(at(1, 0));
+    kettle.set(kettle::Broken::Whole, "", at(1, 60));
+    assert_eq!(said(&kettle), ["Broken=False/Whole"]);
+    kettle.project(at(1, 60));
+    assert_eq!(said(&kettle)[0], "Reconciling=True/NotLookedAt");
 }
 
 #[test]
@@ -179,6 +260,7 @@ fn the_listing_has_the_added_types_with_the_texts_of_what_decides() {
             "Blocked=False/NotBlocked",
             "Reconciling=True/NoTea",
             "Reconciling=True/Brewing",
+            "Reconciling=True/NotYetObserved",
             "Reconciling=False/Stable",
             "Stalled=True/NoWater",
             "Stalled=False/NotStalled",

@@ -50,13 +50,55 @@ fn a_fraction_of_a_second_is_dropped_when_written_and_when_read() {
     assert!(serde_json::to_string(&before_1970).expect("JSON").contains(r#""1969-12-31T23:59:58Z""#));
 }
 
-#[test]
-fn a_status_that_is_no_status_is_refused() {
-    for status in ["\"true\"", "\"\"", "true", "null"] {
-        let json =
-            format!(r#"{{"lastTransitionTime":"2026-03-25T21:20:38Z","status":{status},"type":"Ready"}}"#);
-        assert!(serde_json::from_str::<Condition>(&json).is_err(), "{json}");
+/// Any JSON value that a field may hold, right or wrong.
+fn odd_values() -> impl Strategy<Value = Option<serde_json::Value>> {
+    let strings =
+        ["", "True", "true", "Unknown", "Ready", "2026-03-25T21:20:38Z", "2026-03-25T23:20:38.5+02:00"];
+    let string = proptest::sample::select(strings.to_vec()).prop_map(serde_json::Value::from);
+    let other =
+        [serde_json::Value::Null, true.into(), 7.into(), (-1).into(), 1.5.into(), Vec::<u8>::new().into()];
+    proptest::option::weighted(0.8, prop_oneof![3 => string, 1 => proptest::sample::select(other.to_vec())])
+}
+
+proptest! {
+    #[test]
+    fn whatever_k8s_openapi_reads_is_read_alike(
+        values in proptest::collection::vec(odd_values(), 6), time in proptest::bool::weighted(0.9),
+    ) {
+        let names = ["message", "observedGeneration", "reason", "status", "type", "lastTransitionTime"];
+        let fields = names.iter().zip(values).filter_map(|(name, value)| Some(((*name).to_owned(), value?)));
+        let mut json: serde_json::Map<_, _> = fields.collect();
+        if time {
+            json.insert("lastTransitionTime".to_owned(), "2026-03-25T21:20:38Z".into());
+        }
+        let text = serde_json::Value::Object(json).to_string();
+        let (ours, peer) = (serde_json::from_str::<Condition>(&text), serde_json::from_str::<Peer>(&text));
+        prop_assert_eq!(ours.is_ok(), peer.is_ok(), "{}: {:?} {:?}", text, ours, peer);
+        if let (Ok(ours), Ok(peer)) = (ours, peer) {
+            let read = (&ours.message, ours.observed_generation, &ours.reason, &ours.type_);
+            prop_assert_eq!(read, (&peer.message, peer.observed_generation, &peer.reason, &peer.type_));
+            let known = ["True", "False"].contains(&peer.status.as_str());
+            prop_assert_eq!(ours.status.as_str(), if known { peer.status.as_str() } else { "Unknown" });
+        }
     }
+}
+
+#[test]
+fn one_odd_condition_does_not_hide_the_others() {
+    let time = "2026-03-25T21:20:38Z";
+    let json = serde_json::json!([
+        {"lastTransitionTime": time, "message": null, "reason": null, "status": null, "type": null},
+        {"lastTransitionTime": time, "type": "example.com/Fresh"},
+        {"lastTransitionTime": time, "status": "maybe", "type": "Blocked"},
+        {"lastTransitionTime": time, "status": "True", "type": "Ready", "reason": "Brewed"},
+    ]);
+    let set: ConditionSet<kitchen::Teapot> = serde_json::from_value(json).expect("a set");
+    assert_eq!(set.read::<kitchen::Ready>(), Some(kitchen::Ready::Brewed));
+    let status = |type_| set.get(type_).map(|condition| condition.status);
+    let unknown = Some(Status::Unknown);
+    assert_eq!((status(""), status("example.com/Fresh"), status("Blocked")), (unknown, unknown, unknown));
+    let none: ConditionSet<kitchen::Teapot> = serde_json::from_str("null").expect("an empty set");
+    assert_eq!(none, ConditionSet::new());
 }
 
 #[test]

@@ -2,72 +2,54 @@
 //! say it for them.
 #![allow(missing_docs, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
-use conditions::{Condition, ConditionSet, Entry, Kind, Moment, Reason, Status, Vocabulary};
-use jiff::Timestamp;
+use conditions::{Entry, Kind};
 use kars_api::{
     a2a_agent, egress_approval, inference_policy, kars_eval, kars_memory, kars_sandbox, mcp_server,
     tool_policy, trust_graph,
 };
+use shared::{Said, not_current_without_a_word, told_one_thing, waits_or_fails};
 
-const AT: Moment = Moment { generation: 1, now: Timestamp::UNIX_EPOCH };
-
-struct Said<K>(ConditionSet<K>);
-
-impl<K: Kind> Said<K> {
-    fn nothing() -> Self {
-        Said(ConditionSet::new())
-    }
-
-    fn and(mut self, reason: impl Reason<Kind = K>) -> Self {
-        self.0.set(reason, "", AT);
-        self
-    }
-
-    /// What kstatus says of an object with these conditions, and why.
-    fn kstatus(mut self) -> String {
-        self.0.project(AT);
-        for condition in &self.0 {
-            let known = K::VOCABULARY.find(&condition.type_, condition.status, &condition.reason);
-            assert!(known.is_some(), "{condition:?} is not in the vocabulary");
-        }
-        let object = serde_json::json!({
-            "apiVersion": format!("{}/v1alpha1", K::VOCABULARY.group),
-            "kind": K::VOCABULARY.kind,
-            "metadata": {"name": "it", "generation": AT.generation},
-            "status": {"observedGeneration": AT.generation, "conditions": self.0},
-        });
-        let options = kstatus::Options { profile: kstatus::Profile::Compatible, now: AT.now };
-        let outcome = kstatus::compute(&object, &options).expect("kstatus takes our objects");
-        match outcome.condition {
-            Some(condition) => format!("{}/{}", outcome.status, condition.reason),
-            None => outcome.status.to_string(),
-        }
-    }
-}
+#[path = "../../conditions/tests/read_by_kstatus/mod.rs"]
+mod shared;
 
 #[test]
 fn a_policy_is_current_only_once_routers_enforce_it() {
-    use tool_policy::{Progressing, Ready};
+    use tool_policy::{Degraded, Progressing, Ready};
     let waits =
         Said::nothing().and(Ready::AwaitingRouterEnforcement).and(Progressing::AwaitingRouterEnforcement);
     assert_eq!(waits.kstatus(), "InProgress/AwaitingRouterEnforcement");
     let enforced = Said::nothing().and(Ready::RouterEnforcing).and(Progressing::Reconciled);
-    assert_eq!(enforced.kstatus(), "Current");
+    assert_eq!(enforced.and(Degraded::NotDegraded).kstatus(), "Current");
     let invalid = Said::nothing().and(Ready::SpecInvalid).and(Progressing::Failed);
     assert_eq!(invalid.kstatus(), "Failed/SpecInvalid");
     let unused = Said::nothing().and(Ready::NoSandboxesReferencing).and(Progressing::Reconciled);
-    assert_eq!(unused.kstatus(), "InProgress/NoSandboxesReferencing");
+    assert_eq!(unused.and(Degraded::NotDegraded).kstatus(), "InProgress/NoSandboxesReferencing");
 }
 
 #[test]
 fn a_sandbox_without_an_adapter_fails_and_one_that_starts_is_in_progress() {
-    use kars_sandbox::{Progressing, Ready, RuntimeReady};
+    use kars_sandbox::{
+        AllowlistAuthoritative, AllowlistDrift, AllowlistVerified, Degraded, Progressing, Ready,
+        RuntimeReady, Suspended,
+    };
     let missing = Said::nothing().and(Ready::AdapterMissing).and(RuntimeReady::AdapterMissing);
     assert_eq!(missing.and(Progressing::Failed).kstatus(), "Failed/AdapterMissing");
     let starts = Said::nothing().and(Ready::Creating).and(Progressing::Creating);
     assert_eq!(starts.kstatus(), "InProgress/Creating");
-    let runs = Said::nothing().and(Ready::RouterEnforcing).and(Progressing::Reconciled);
-    assert_eq!(runs.kstatus(), "Current");
+    let runs = || {
+        Said::nothing()
+            .and(Ready::RouterEnforcing)
+            .and(Progressing::Reconciled)
+            .and(Degraded::NotDegraded)
+            .and(Suspended::Active)
+            .and(RuntimeReady::Reconciled)
+            .and(AllowlistVerified::Verified)
+            .and(AllowlistAuthoritative::Verified)
+            .and(AllowlistDrift::NoDrift)
+    };
+    assert_eq!(runs().kstatus(), "Current");
+    assert_eq!(runs().and(AllowlistAuthoritative::StaleLKG).kstatus(), "InProgress/StaleLKG");
+    assert_eq!(runs().and(Degraded::MemoryStoreMissing).kstatus(), "InProgress/MemoryStoreMissing");
 }
 
 #[test]
@@ -85,44 +67,85 @@ fn an_approval_that_expired_or_was_asked_for_wrongly_fails() {
 
 #[test]
 fn an_eval_that_found_drift_fails() {
-    use kars_eval::{ConformanceDrift, Progressing, Ready};
-    let drift = Said::nothing().and(Ready::DriftDetected).and(Progressing::Reconciled);
-    assert_eq!(drift.and(ConformanceDrift::DriftDetected).kstatus(), "Failed/DriftDetected");
-    let passed = Said::nothing().and(Ready::AllPassed).and(Progressing::Reconciled);
+    use kars_eval::{ConformanceDrift, Degraded, Progressing, Ready};
+    let eval = |ready, progressing| Said::nothing().and(Degraded::NotDegraded).and(ready).and(progressing);
+    let drift = |ready, progressing| eval(ready, progressing).and(ConformanceDrift::DriftDetected).kstatus();
+    assert_eq!(drift(Ready::DriftDetected, Progressing::Reconciled), "Failed/DriftDetected");
+    // Until a run that somebody asked for has ended, the old verdict is not the last word.
+    assert_eq!(drift(Ready::DriftDetected, Progressing::Reconciling), "InProgress/Reconciling");
+    assert_eq!(drift(Ready::DriftDetected, Progressing::Scheduled), "InProgress/Scheduled");
+    assert_eq!(drift(Ready::RunTriggered, Progressing::Reconciled), "InProgress/RunTriggered");
+    let passed = eval(Ready::AllPassed, Progressing::Reconciled);
     assert_eq!(passed.and(ConformanceDrift::AllPassed).kstatus(), "Current");
 }
 
-/// Every combination of what the types of a kind can say.
-fn all_sayings(vocabulary: &Vocabulary) -> Vec<Vec<Condition>> {
-    let condition = |entry: &Entry| Condition {
-        last_transition_time: AT.now,
-        message: String::new(),
-        observed_generation: Some(AT.generation),
-        reason: entry.reason.to_owned(),
-        status: entry.status,
-        type_: entry.type_.to_owned(),
+/// Every reason of a kind that does not say that all is well or rests, in a set in which all else is well, waits or
+/// fails in words of `Reconciling` and `Stalled`; what `rests` does neither.
+fn told_what_waits<K: Kind>(well: &[&str], rests: &[&str]) {
+    let own = || K::VOCABULARY.types.iter().flat_map(|known| known.entries);
+    let name = |entry: &Entry| format!("{}/{}", entry.type_, entry.reason);
+    let chosen: Vec<_> = own().filter(|entry| well.contains(&name(entry).as_str())).collect();
+    assert_eq!(chosen.len(), K::VOCABULARY.types.len(), "one for each type of {}", K::VOCABULARY.kind);
+    let still: Vec<_> = own().filter(|entry| !waits_or_fails::<K>(&chosen, entry)).map(name).collect();
+    let mut expected: Vec<_> = own().map(name).filter(|one| well.contains(&one.as_str())).collect();
+    expected.extend(rests.iter().map(|one| (*one).to_owned()));
+    let sorted = |mut names: Vec<String>| {
+        names.sort();
+        names
     };
-    vocabulary.types.iter().fold(vec![Vec::new()], |sayings, known| {
-        let with =
-            |saying: &Vec<Condition>, entry| saying.iter().cloned().chain([condition(entry)]).collect();
-        sayings.iter().flat_map(|saying| known.entries.iter().map(move |entry| with(saying, entry))).collect()
-    })
+    assert_eq!(sorted(still), sorted(expected), "{}", K::VOCABULARY.kind);
 }
 
-/// Whatever the other conditions say, the two that kstatus reads agree, in words of the vocabulary.
-fn told_one_thing<K: Kind>() {
-    for saying in all_sayings(K::VOCABULARY) {
-        let mut set = ConditionSet::<K>::from(saying);
-        set.project(AT);
-        let of = |type_| set.get(type_).expect("projected");
-        let (reconciling, stalled) = (of("Reconciling"), of("Stalled"));
-        assert!(reconciling.status == Status::False || stalled.status == Status::False, "{set:?}");
-        for condition in [reconciling, stalled] {
-            let known = K::VOCABULARY.find(&condition.type_, condition.status, &condition.reason);
-            assert!(known.is_some(), "{condition:?} is not in the vocabulary");
-        }
-        assert_eq!(set.unsaid(AT.generation).count(), 0, "{set:?}");
-    }
+#[test]
+fn what_waits_or_is_tried_again_is_in_progress_in_so_many_words() {
+    const POLICY: &[&str] = &["Ready/RouterEnforcing", "Progressing/Reconciled", "Degraded/NotDegraded"];
+    // `Progressing=False/Failed` only points at the condition that says why.
+    const POLICY_RESTS: &[&str] = &["Ready/Reconciled", "Ready/NoSandboxesReferencing", "Progressing/Failed"];
+    told_what_waits::<tool_policy::ToolPolicy>(POLICY, POLICY_RESTS);
+    told_what_waits::<inference_policy::InferencePolicy>(POLICY, POLICY_RESTS);
+    told_what_waits::<kars_memory::KarsMemory>(POLICY, POLICY_RESTS);
+    told_what_waits::<kars_sandbox::KarsSandbox>(
+        &[
+            "Ready/RouterEnforcing",
+            "Progressing/Reconciled",
+            "Degraded/NotDegraded",
+            "Suspended/Active",
+            "RuntimeReady/Reconciled",
+            "AllowlistVerified/Verified",
+            "AllowlistAuthoritative/Verified",
+            "AllowlistDrift/NoDrift",
+        ],
+        &[
+            "Ready/Reconciled",
+            "Ready/OverlayMode",
+            "Ready/SuspendedBySpec",
+            "Progressing/Failed",
+            // A verdict about the agent, which the sandbox's controller can neither wait for nor change.
+            "Degraded/EvalDrift",
+            "Suspended/SuspendedBySpec",
+            "RuntimeReady/OverlayMode",
+            "AllowlistVerified/Unsigned",
+            "AllowlistAuthoritative/InlineDiffersFromArtifact",
+            "AllowlistAuthoritative/Inline",
+            "AllowlistDrift/InlineDiffersFromArtifact",
+            "AllowlistDrift/InlineCleared",
+        ],
+    );
+    let simple: &[&str] = &["Ready/Reconciled", "Progressing/Reconciled"];
+    told_what_waits::<a2a_agent::A2AAgent>(simple, &["Progressing/Failed"]);
+    told_what_waits::<mcp_server::McpServer>(simple, &["Progressing/Failed"]);
+    told_what_waits::<kars_eval::KarsEval>(
+        &["Ready/AllPassed", "Progressing/Reconciled", "Degraded/NotDegraded", "ConformanceDrift/AllPassed"],
+        &["Ready/Reconciled", "Progressing/Failed", "ConformanceDrift/NotEvaluated"],
+    );
+    told_what_waits::<trust_graph::TrustGraph>(
+        &["Ready/Reconciled", "Progressing/Reconciled", "Degraded/NotDegraded"],
+        &["Progressing/Failed"],
+    );
+    told_what_waits::<egress_approval::EgressApproval>(
+        &["Ready/RouterConfirmed", "Progressing/Reconciled", "Degraded/NotDegraded"],
+        &["Progressing/Failed"],
+    );
 }
 
 #[test]
@@ -136,4 +159,17 @@ fn whatever_is_said_kstatus_is_told_one_thing() {
     told_one_thing::<kars_eval::KarsEval>();
     told_one_thing::<trust_graph::TrustGraph>();
     told_one_thing::<egress_approval::EgressApproval>();
+}
+
+#[test]
+fn silence_is_not_read_as_current() {
+    not_current_without_a_word::<kars_sandbox::KarsSandbox>();
+    not_current_without_a_word::<a2a_agent::A2AAgent>();
+    not_current_without_a_word::<mcp_server::McpServer>();
+    not_current_without_a_word::<tool_policy::ToolPolicy>();
+    not_current_without_a_word::<inference_policy::InferencePolicy>();
+    not_current_without_a_word::<kars_memory::KarsMemory>();
+    not_current_without_a_word::<kars_eval::KarsEval>();
+    not_current_without_a_word::<trust_graph::TrustGraph>();
+    not_current_without_a_word::<egress_approval::EgressApproval>();
 }

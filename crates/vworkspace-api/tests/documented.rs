@@ -103,7 +103,7 @@ fn our_additions_are_those_that_were_agreed() {
     let application_instance = listed(
         "Ready=True Placeholder
          Ready=False Blocked EndpointUnreachable Uninstalling
-         Reconciling=True ChangePending
+         Reconciling=True ChangePending Reconciling
          Degraded=False NotDegraded
          Blocked=True DependencyNotReady InvalidSpec
          Blocked=False NotBlocked

@@ -2,51 +2,23 @@
 //! unless `Ready` says otherwise.
 #![allow(missing_docs, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
-use conditions::{Condition, ConditionSet, Entry, Kind, Moment, Reason, Status, Vocabulary};
-use jiff::Timestamp;
+use conditions::{Reason, Status};
+use shared::{Said, not_current_without_a_word, told_one_thing};
 use vworkspace_api::application_instance::{self as app, ApplicationInstance};
 use vworkspace_api::cluster::{self, Cluster};
 use vworkspace_api::operation::{self as op, Operation};
 
-const AT: Moment = Moment { generation: 1, now: Timestamp::UNIX_EPOCH };
-
-/// What kstatus says of an object with these conditions, and why.
-fn kstatus<K: Kind>(mut set: ConditionSet<K>) -> String {
-    set.project(AT);
-    for condition in &set {
-        let known = K::VOCABULARY.find(&condition.type_, condition.status, &condition.reason);
-        assert!(known.is_some(), "{condition:?} is not in the vocabulary");
-    }
-    let object = serde_json::json!({
-        "apiVersion": format!("{}/v1alpha1", K::VOCABULARY.group),
-        "kind": K::VOCABULARY.kind,
-        "metadata": {"name": "it", "generation": AT.generation},
-        "status": {"observedGeneration": AT.generation, "conditions": set},
-    });
-    let options = kstatus::Options { profile: kstatus::Profile::Compatible, now: AT.now };
-    let outcome = kstatus::compute(&object, &options).expect("kstatus takes our objects");
-    match outcome.condition {
-        Some(condition) => format!("{}/{}", outcome.status, condition.reason),
-        None => outcome.status.to_string(),
-    }
-}
-
-/// A set in which nothing has been said yet, to be filled from left to right.
-struct Said<K>(ConditionSet<K>);
-
-impl<K: Kind> Said<K> {
-    fn and(mut self, reason: impl Reason<Kind = K>) -> Self {
-        self.0.set(reason, "", AT);
-        self
-    }
-
-    fn kstatus(self) -> String {
-        kstatus(self.0)
-    }
-}
+#[path = "../../conditions/tests/read_by_kstatus/mod.rs"]
+mod shared;
 
 fn app(ready: app::Ready, reconciling: app::Reconciling) -> Said<ApplicationInstance> {
-    Said(ConditionSet::new()).and(ready).and(reconciling)
+    Said::nothing()
+        .and(ready)
+        .and(reconciling)
+        .and(app::Degraded::NotDegraded)
+        .and(app::Suspended::Active)
+        .and(app::Blocked::NotBlocked)
+        .and(app::Deleting::NotDeleting)
 }
 
 #[test]
@@ -85,15 +57,29 @@ fn only_blockers_that_a_person_must_remove_fail_an_application() {
 
 #[test]
 fn an_application_that_is_installed_or_waits_for_something_is_in_progress() {
-    let waits = app(app::Ready::WaitingForCertificate, app::Reconciling::Stable);
-    assert_eq!(waits.kstatus(), "InProgress/WaitingForCertificate");
+    let waits = app(app::Ready::WaitingForCertificate, app::Reconciling::HelmReleaseInstalling);
+    assert_eq!(waits.kstatus(), "InProgress/HelmReleaseInstalling");
     let installs = app(app::Ready::Installing, app::Reconciling::HelmReleaseInstalling);
     assert_eq!(installs.kstatus(), "InProgress/HelmReleaseInstalling");
 }
 
+#[test]
+fn an_application_cannot_be_stable_while_its_ready_waits() {
+    use app::Ready;
+    for ready in Ready::ALL.iter().filter(|ready| ready.row().status != Status::True) {
+        let expected = match ready {
+            Ready::HelmReleaseFailed => "Failed/HelmReleaseFailed",
+            // The spec has been carried out; what it made does not answer.
+            Ready::EndpointUnreachable => "InProgress/EndpointUnreachable",
+            _ => "InProgress/Reconciling",
+        };
+        assert_eq!(app(*ready, app::Reconciling::Stable).kstatus(), expected, "{ready:?}");
+    }
+}
+
 /// An operation that was accepted and of which nothing more is known.
 fn operation() -> Said<Operation> {
-    Said(ConditionSet::new())
+    Said::nothing()
         .and(op::Accepted::AdmissionPassed)
         .and(op::Running::EngineNotStarted)
         .and(op::Succeeded::NotYetSucceeded)
@@ -132,7 +118,7 @@ fn an_operation_that_failed_or_was_cancelled_is_failed() {
 }
 
 fn cluster() -> Said<Cluster> {
-    Said(ConditionSet::new())
+    Said::nothing()
         .and(cluster::Connected::RoundTripOK)
         .and(cluster::Disconnected::Connected)
         .and(cluster::Authenticated::CredentialAccepted)
@@ -154,42 +140,16 @@ fn a_cluster_fails_only_when_a_person_must_give_it_a_credential() {
     assert_eq!(missing.kstatus(), "InProgress/ControllerMissing");
 }
 
-/// Every combination of what the types of a kind can say.
-fn all_sayings(vocabulary: &Vocabulary) -> Vec<Vec<Condition>> {
-    let condition = |entry: &Entry| Condition {
-        last_transition_time: AT.now,
-        message: String::new(),
-        observed_generation: Some(AT.generation),
-        reason: entry.reason.to_owned(),
-        status: entry.status,
-        type_: entry.type_.to_owned(),
-    };
-    vocabulary.types.iter().fold(vec![Vec::new()], |sayings, known| {
-        let with =
-            |saying: &Vec<Condition>, entry| saying.iter().cloned().chain([condition(entry)]).collect();
-        sayings.iter().flat_map(|saying| known.entries.iter().map(move |entry| with(saying, entry))).collect()
-    })
-}
-
-/// Whatever the other conditions say, the two that kstatus reads agree, in words of the vocabulary.
-fn told_one_thing<K: Kind>() {
-    for saying in all_sayings(K::VOCABULARY) {
-        let mut set = ConditionSet::<K>::from(saying);
-        set.project(AT);
-        let of = |type_| set.get(type_).expect("projected");
-        let (reconciling, stalled) = (of("Reconciling"), of("Stalled"));
-        assert!(reconciling.status == Status::False || stalled.status == Status::False, "{set:?}");
-        for condition in [reconciling, stalled] {
-            let known = K::VOCABULARY.find(&condition.type_, condition.status, &condition.reason);
-            assert!(known.is_some(), "{condition:?} is not in the vocabulary");
-        }
-        assert_eq!(set.unsaid(AT.generation).count(), 0, "{set:?}");
-    }
-}
-
 #[test]
 fn whatever_is_said_kstatus_is_told_one_thing() {
     told_one_thing::<ApplicationInstance>();
     told_one_thing::<Operation>();
     told_one_thing::<Cluster>();
+}
+
+#[test]
+fn silence_is_not_read_as_current() {
+    not_current_without_a_word::<ApplicationInstance>();
+    not_current_without_a_word::<Operation>();
+    not_current_without_a_word::<Cluster>();
 }

@@ -1,7 +1,7 @@
 //! A small vocabulary with every shape that a real one has, for the tests.
 #![allow(dead_code, missing_docs, unreachable_pub, clippy::expect_used)]
 
-use conditions::{ConditionSet, Kind, Moment, Reads, Vocabulary, conditions};
+use conditions::{ConditionSet, Kind, Moment, Reads, Vocabulary, conditions, kstatus};
 
 pub enum Teapot {}
 
@@ -64,6 +64,7 @@ impl Kind for Teapot {
             Reads::Reconciling(Blocked::NoTea.row()),
             Reads::Reconciling(Ready::Brewing.row()),
         ],
+        unobserved: &kstatus::NOT_YET_OBSERVED,
     };
 }
 
@@ -77,6 +78,7 @@ pub mod kettle {
         /// The water is being heated.
         Reconciling for Kettle {
             True Heating seed "0.1.0" { meaning: "It is on.", look: ["kubectl get kettle"], fix: "Wait." }
+            True NotLookedAt ours "0.1.0" { meaning: "Nobody has looked.", look: ["kubectl get kettle"], fix: "Wait." }
             False Stable seed "0.1.0" { meaning: "It is off.", look: ["kubectl get kettle"], fix: "Nothing." }
         }
     }
@@ -86,6 +88,7 @@ pub mod kettle {
         Broken for Kettle {
             True Leaks seed "0.1.0" { meaning: "Water runs out.", look: ["kubectl get kettle"], fix: "Buy one." }
             True FuseBlown seed "0.1.0" { meaning: "No current.", look: ["kubectl get kettle"], fix: "Replace it." }
+            False Descaling seed "0.1.0" { meaning: "It is being cleaned.", look: ["kubectl get kettle"], fix: "Wait." }
             False Whole seed "0.1.0" { meaning: "It is not.", look: ["kubectl get kettle"], fix: "Nothing." }
         }
     }
@@ -102,8 +105,11 @@ pub mod kettle {
             reads: &[
                 Reads::Stalled(Broken::Leaks.row()),
                 Reads::Reconciling(Reconciling::Heating.row()),
+                Reads::Reconciling(Reconciling::NotLookedAt.row()),
                 Reads::Stalled(Broken::FuseBlown.row()),
+                Reads::Reconciling(Broken::Descaling.row()),
             ],
+            unobserved: Reconciling::NotLookedAt.row(),
         };
     }
 }

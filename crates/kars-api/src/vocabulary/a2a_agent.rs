@@ -1,5 +1,6 @@
 //! What the conditions of an A2AAgent can say.
 
+use conditions::kstatus::NOT_YET_OBSERVED;
 use conditions::{Kind, Reads, Vocabulary, conditions};
 
 use super::CONTROLLER;
@@ -25,7 +26,11 @@ impl Kind for A2AAgent {
             Reads::Stalled(Ready::SpecInvalid.row()),
             Reads::Reconciling(Progressing::Creating.row()),
             Reads::Reconciling(Progressing::Reconciling.row()),
+            Reads::Reconciling(Ready::Failed.row()),
+            Reads::Reconciling(Ready::Creating.row()),
+            Reads::Reconciling(Ready::Reconciling.row()),
         ],
+        unobserved: &NOT_YET_OBSERVED,
     };
 }
 

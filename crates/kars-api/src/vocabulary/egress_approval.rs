@@ -1,5 +1,6 @@
 //! What the conditions of an EgressApproval can say.
 
+use conditions::kstatus::NOT_YET_OBSERVED;
 use conditions::{Kind, Reads, Vocabulary, conditions};
 
 use super::CONTROLLER;
@@ -27,10 +28,18 @@ impl Kind for EgressApproval {
             Reads::Stalled(Degraded::TtlExceedsCeiling.row()),
             Reads::Stalled(Degraded::TtlInvalid.row()),
             Reads::Stalled(Degraded::ReasonInvalid.row()),
+            Reads::Stalled(Ready::TtlExceedsCeiling.row()),
+            Reads::Stalled(Ready::TtlInvalid.row()),
+            Reads::Stalled(Ready::ReasonInvalid.row()),
             // Whoever waits for the permission must not wait on.
             Reads::Stalled(Degraded::Expired.row()),
+            Reads::Stalled(Ready::Expired.row()),
             Reads::Reconciling(Progressing::AwaitingRouterEcho.row()),
+            Reads::Reconciling(Degraded::BlockedOnSandbox.row()),
+            Reads::Reconciling(Ready::BlockedOnSandbox.row()),
+            Reads::Reconciling(Ready::AwaitingRouterEcho.row()),
         ],
+        unobserved: &NOT_YET_OBSERVED,
     };
 }
 

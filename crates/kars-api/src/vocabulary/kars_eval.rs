@@ -1,5 +1,6 @@
 //! What the conditions of a KarsEval can say.
 
+use conditions::kstatus::NOT_YET_OBSERVED;
 use conditions::{Kind, Reads, Vocabulary, conditions};
 
 use super::CONTROLLER;
@@ -29,10 +30,29 @@ impl Kind for KarsEval {
             Reads::Stalled(Degraded::SpecInvalid.row()),
             Reads::Stalled(Degraded::CorpusBuiltinMissing.row()),
             Reads::Stalled(Degraded::CorpusParseFailed.row()),
-            Reads::Stalled(ConformanceDrift::DriftDetected.row()),
+            Reads::Stalled(Ready::SpecInvalid.row()),
+            Reads::Stalled(Ready::CorpusBuiltinMissing.row()),
+            Reads::Stalled(Ready::CorpusParseFailed.row()),
             Reads::Reconciling(Progressing::Scheduled.row()),
             Reads::Reconciling(Progressing::Reconciling.row()),
+            Reads::Reconciling(Ready::RunTriggered.row()),
+            Reads::Reconciling(Ready::RunReportRead.row()),
+            // Down here no new verdict is on its way.
+            Reads::Stalled(ConformanceDrift::DriftDetected.row()),
+            Reads::Stalled(Ready::DriftDetected.row()),
+            Reads::Reconciling(Degraded::TargetSandboxMissing.row()),
+            Reads::Reconciling(Ready::TargetSandboxMissing.row()),
+            Reads::Reconciling(Degraded::TargetSandboxNotReady.row()),
+            Reads::Reconciling(Ready::TargetSandboxNotReady.row()),
+            Reads::Reconciling(Degraded::CorpusFetchFailed.row()),
+            Reads::Reconciling(Ready::CorpusFetchFailed.row()),
+            Reads::Reconciling(Degraded::RunReportParseFailed.row()),
+            Reads::Reconciling(Ready::RunReportParseFailed.row()),
+            Reads::Reconciling(Ready::Scheduled.row()),
+            Reads::Reconciling(Ready::CorpusResolved.row()),
+            Reads::Reconciling(Ready::Reconciling.row()),
         ],
+        unobserved: &NOT_YET_OBSERVED,
     };
 }
 

@@ -1,5 +1,6 @@
 //! What the conditions of a KarsMemory can say.
 
+use conditions::kstatus::NOT_YET_OBSERVED;
 use conditions::{Kind, Reads, Vocabulary, conditions};
 
 use super::CONTROLLER;
@@ -27,7 +28,15 @@ impl Kind for KarsMemory {
             Reads::Stalled(Ready::SpecInvalid.row()),
             Reads::Reconciling(Progressing::AwaitingRouterEnforcement.row()),
             Reads::Reconciling(Progressing::Reconciling.row()),
+            Reads::Reconciling(Degraded::AuthMisconfigured.row()),
+            Reads::Reconciling(Ready::AuthMisconfigured.row()),
+            Reads::Reconciling(Degraded::MemoryStoreMissing.row()),
+            Reads::Reconciling(Ready::MemoryStoreMissing.row()),
+            Reads::Reconciling(Ready::AwaitingFoundryProvisioning.row()),
+            Reads::Reconciling(Ready::AwaitingRouterEnforcement.row()),
+            Reads::Reconciling(Ready::Reconciling.row()),
         ],
+        unobserved: &NOT_YET_OBSERVED,
     };
 }
 

@@ -1,5 +1,6 @@
 //! What the conditions of a KarsSandbox can say.
 
+use conditions::kstatus::NOT_YET_OBSERVED;
 use conditions::{Kind, Reads, Vocabulary, conditions};
 
 use super::CONTROLLER;
@@ -43,7 +44,27 @@ impl Kind for KarsSandbox {
             Reads::Stalled(Ready::AdapterMissing.row()),
             Reads::Reconciling(Progressing::Creating.row()),
             Reads::Reconciling(Progressing::Reconciling.row()),
+            Reads::Reconciling(Ready::InferencePolicyNotFound.row()),
+            Reads::Reconciling(Ready::ToolPolicyNotFound.row()),
+            Reads::Reconciling(Degraded::FailedClosed.row()),
+            Reads::Reconciling(Ready::FailedClosed.row()),
+            Reads::Reconciling(AllowlistVerified::FailedClosed.row()),
+            Reads::Reconciling(AllowlistAuthoritative::FailedClosed.row()),
+            Reads::Reconciling(Ready::Failed.row()),
+            Reads::Reconciling(Ready::Creating.row()),
+            Reads::Reconciling(Ready::Created.row()),
+            Reads::Reconciling(Ready::Reconciling.row()),
+            Reads::Reconciling(Ready::AwaitingRouterEnforcement.row()),
+            Reads::Reconciling(Ready::AwaitingFoundryProvisioning.row()),
+            Reads::Reconciling(Degraded::AuthMisconfigured.row()),
+            Reads::Reconciling(Ready::AuthMisconfigured.row()),
+            Reads::Reconciling(Degraded::MemoryStoreMissing.row()),
+            Reads::Reconciling(Ready::MemoryStoreMissing.row()),
+            // What is enforced is not what the spec asks for, and is tried again.
+            Reads::Reconciling(AllowlistAuthoritative::StaleLKG.row()),
+            Reads::Reconciling(AllowlistVerified::StaleLKG.row()),
         ],
+        unobserved: &NOT_YET_OBSERVED,
     };
 }
 

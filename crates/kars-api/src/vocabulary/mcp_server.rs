@@ -1,5 +1,6 @@
 //! What the conditions of an McpServer can say.
 
+use conditions::kstatus::NOT_YET_OBSERVED;
 use conditions::{Kind, Reads, Vocabulary, conditions};
 
 use super::CONTROLLER;
@@ -24,7 +25,11 @@ impl Kind for McpServer {
         reads: &[
             Reads::Stalled(Ready::SpecInvalid.row()),
             Reads::Reconciling(Progressing::Reconciling.row()),
+            Reads::Reconciling(Ready::DependencyMissing.row()),
+            Reads::Reconciling(Ready::Failed.row()),
+            Reads::Reconciling(Ready::Reconciling.row()),
         ],
+        unobserved: &NOT_YET_OBSERVED,
     };
 }
 

@@ -1,5 +1,6 @@
 //! What the conditions of a ToolPolicy can say.
 
+use conditions::kstatus::NOT_YET_OBSERVED;
 use conditions::{Kind, Reads, Vocabulary, conditions};
 
 use super::CONTROLLER;
@@ -27,7 +28,12 @@ impl Kind for ToolPolicy {
             Reads::Stalled(Ready::SpecInvalid.row()),
             Reads::Reconciling(Progressing::AwaitingRouterEnforcement.row()),
             Reads::Reconciling(Progressing::Reconciling.row()),
+            Reads::Reconciling(Degraded::Failed.row()),
+            Reads::Reconciling(Ready::Failed.row()),
+            Reads::Reconciling(Ready::AwaitingRouterEnforcement.row()),
+            Reads::Reconciling(Ready::Reconciling.row()),
         ],
+        unobserved: &NOT_YET_OBSERVED,
     };
 }
 

@@ -1,5 +1,6 @@
 //! What the conditions of a TrustGraph can say.
 
+use conditions::kstatus::NOT_YET_OBSERVED;
 use conditions::{Kind, Reads, Vocabulary, conditions};
 
 use super::CONTROLLER;
@@ -24,8 +25,13 @@ impl Kind for TrustGraph {
         types: &[Ready::TABLE, Progressing::TABLE, Degraded::TABLE],
         reads: &[
             Reads::Stalled(Degraded::SpecInvalid.row()),
+            Reads::Stalled(Ready::SpecInvalid.row()),
             Reads::Reconciling(Progressing::Reconciling.row()),
+            Reads::Reconciling(Degraded::Failed.row()),
+            Reads::Reconciling(Ready::Failed.row()),
+            Reads::Reconciling(Ready::Reconciling.row()),
         ],
+        unobserved: &NOT_YET_OBSERVED,
     };
 }
 

@@ -15,7 +15,7 @@ const EVENTS: &str = "kubectl get events -n {namespace} --sort-by=.lastTimestamp
 const ANNOTATIONS: &str =
     "kubectl get applicationinstance -n {namespace} {name} -o jsonpath='{.metadata.annotations}'";
 const CATALOG_POLICY: &str = "kubectl get configmap -n vworkspace-system vworkspace-catalog-policy -o yaml";
-const OPERATIONS: &str = "kubectl get operations -n {namespace}";
+const OPERATIONS: &str = "kubectl get operations.ops.vworkspace.io -n {namespace}";
 const HELM_CONTROLLER: &str = "kubectl logs -n flux-system deploy/helm-controller --tail=200";
 const SOURCE_CONTROLLER: &str = "kubectl logs -n flux-system deploy/source-controller --tail=200";
 const OPERATOR: &str = "kubectl logs -n vworkspace-system deploy/vworkspace-app-operator --tail=200";
@@ -44,9 +44,19 @@ impl Kind for ApplicationInstance {
             Reads::Reconciling(Reconciling::HelmReleaseUpgrading.row()),
             Reads::Reconciling(Reconciling::ChartSourceSyncing.row()),
             Reads::Reconciling(Reconciling::ChangePending.row()),
+            Reads::Reconciling(Reconciling::Reconciling.row()),
             // A failed release that will be retried is reconciling: down here the retries are used up.
             Reads::Stalled(Ready::HelmReleaseFailed.row()),
+            // Whatever Reconciling says: what is waited for has not come.
+            Reads::Reconciling(Ready::ChartUnreachable.row()),
+            Reads::Reconciling(Ready::WaitingForCertificate.row()),
+            Reads::Reconciling(Ready::WaitingForSecret.row()),
+            Reads::Reconciling(Ready::Installing.row()),
+            Reads::Reconciling(Ready::Upgrading.row()),
+            Reads::Reconciling(Ready::Blocked.row()),
+            Reads::Reconciling(Ready::Uninstalling.row()),
         ],
+        unobserved: Reconciling::Reconciling.row(),
     };
 }
 
@@ -87,14 +97,14 @@ conditions! {
                       is not touched.",
             look: [SOURCE, SOURCE_CONTROLLER],
             fix: "Restore the way to the chart source: address, DNS, proxy, pull credentials, certificate. \
-                  Flux retries every minute.",
+                  Flux goes on trying by itself.",
         }
         False WaitingForCertificate seed "0.1.0" {
             meaning: "The application's ingress uses a cert-manager Certificate that has not been issued \
                       yet.",
             look: [
-                "kubectl get certificate,certificaterequest,order,challenge -n {namespace}",
-                "kubectl describe certificate -n {namespace}",
+                "kubectl get certificates.cert-manager.io,certificaterequests.cert-manager.io,orders.acme.cert-manager.io,challenges.acme.cert-manager.io -n {namespace}",
+                "kubectl describe certificates.cert-manager.io -n {namespace}",
                 "kubectl logs -n cert-manager deploy/cert-manager --tail=200",
             ],
             fix: "Usually wait: issuing takes a minute or two. If it does not come, the Certificate's \
@@ -175,6 +185,13 @@ conditions! {
             fix: "Look at Suspended and Blocked: end the pause, wait for the window to close, or give what \
                   is missing. The change then goes out by itself.",
         }
+        True Reconciling ours "0.1.0" {
+            meaning: "The spec has not been carried out, or not enough has been seen to say that it has. The \
+                      message, or Ready, says what is waited for.",
+            look: [DESCRIBE, CHILDREN, OPERATOR],
+            fix: "Wait, or give what Ready waits for. If Ready is Unknown for longer than a minute, the \
+                  operator cannot read Flux's objects: its log says why.",
+        }
         False Stable seed "0.1.0" {
             meaning: "Nothing is in flight: the spec has been carried out, or the operator has stopped \
                       trying (then Stalled is True).",
@@ -194,16 +211,18 @@ conditions! {
                   cluster and let Flux reconcile.",
         }
         True UpgradeFailed seed "0.1.0" {
-            meaning: "An upgrade failed and Flux rolled it back: the application runs on the previous \
-                      revision, which the message names.",
+            meaning: "The new revision did not come up, so Flux went back: users have the revision that the \
+                      message names, and the change in the spec is not live.",
             look: [
                 RELEASE,
-                "kubectl get pods -n {namespace} -l app.vworkspace.io/application-instance={name}",
+                PODS,
+                "kubectl logs -n {namespace} <pod> --all-containers --previous --tail=200",
                 EVENTS,
                 HELM_CONTROLLER,
             ],
-            fix: "Most often the new chart version wants other values: adjust spec.values. Or set \
-                  spec.chart.version back to the revision that runs and upgrade later.",
+            fix: "Compare spec.values with what the chart expects in the new version and correct them; that \
+                  starts another attempt. To stay where you are for now, put the version that runs into \
+                  spec.chart.version.",
         }
         True ChartUnreachable seed "0.1.0" {
             meaning: "The chart source has not answered for several minutes. A running release goes on, but \
@@ -244,12 +263,12 @@ conditions! {
     /// Reconciliation is paused: changes of the spec do not go out.
     Suspended for ApplicationInstance {
         True ReconcilePaused seed "0.1.0" {
-            meaning: "The instance carries the annotation apps.vworkspace.io/reconcile=disabled: the \
-                      operator writes its status and nothing else.",
+            meaning: "apps.vworkspace.io/reconcile=disabled is set in the instance's metadata: until it goes, \
+                      the operator reports here and changes nothing else.",
             look: [ANNOTATIONS],
-            fix: "Remove it if the pause was not meant: kubectl annotate applicationinstance -n {namespace} \
-                  {name} apps.vworkspace.io/reconcile-. An uninstall of the operator sets it on purpose; \
-                  then leave it.",
+            fix: "To end the pause: kubectl annotate applicationinstance -n {namespace} {name} \
+                  apps.vworkspace.io/reconcile-. Not while the operator is being uninstalled, which \
+                  relies on the pause.",
         }
         True ManuallySuspended seed "0.1.0" {
             meaning: "spec.suspend is true, set by an administrator or by the control plane. The \
@@ -312,8 +331,8 @@ conditions! {
                 "kubectl get externalsecret -n {namespace}",
                 "kubectl describe externalsecret -n {namespace}",
             ],
-            fix: "Create it, or wait for external-secrets to sync it from its store. The condition clears \
-                  by itself.",
+            fix: "Put the Secret, the ConfigMap or the key in place that the message names. If an \
+                  ExternalSecret should bring it, its status says why it has not. No restart is needed.",
         }
         True DependencyNotReady ours "0.1.0" {
             meaning: "The instance depends on another one that is not Ready.",

@@ -1,17 +1,18 @@
 //! What the conditions of a Cluster, the operator's report about itself, can say.
 
+use conditions::kstatus::NOT_YET_OBSERVED;
 use conditions::{Kind, Reads, Vocabulary, conditions};
 
 /// The cluster as the operator sees it: the way to the control plane, its credential, the controllers it needs.
 #[derive(Debug, Clone, Copy)]
 pub enum Cluster {}
 
-const STATUS: &str = "kubectl get cluster -n vworkspace-system {name} -o yaml";
-const DESCRIBE: &str = "kubectl describe cluster -n vworkspace-system {name}";
+const STATUS: &str = "kubectl get clusters.ops.vworkspace.io -n vworkspace-system {name} -o yaml";
+const DESCRIBE: &str = "kubectl describe clusters.ops.vworkspace.io -n vworkspace-system {name}";
 const OPERATOR: &str = "kubectl logs -n vworkspace-system deploy/vworkspace-app-operator --tail=200";
 const NETWORK_LOGS: &str = "kubectl logs -n vworkspace-system deploy/vworkspace-app-operator --tail=200 | grep -E '(odoo|proxy|http)'";
-const REACH: &str = "kubectl exec -n vworkspace-system deploy/vworkspace-app-operator -- wget -O- -q $(kubectl get cluster -n vworkspace-system {name} -o jsonpath='{.spec.controlPlaneBaseUrl}')/healthz || echo FAIL";
-const RESOLVE: &str = "kubectl exec -n vworkspace-system deploy/vworkspace-app-operator -- nslookup $(kubectl get cluster -n vworkspace-system {name} -o jsonpath='{.spec.controlPlaneBaseUrl}' | sed -E 's#^https?://([^:/]+).*#\\1#')";
+const REACH: &str = "kubectl exec -n vworkspace-system deploy/vworkspace-app-operator -- wget -O- -q $(kubectl get clusters.ops.vworkspace.io -n vworkspace-system {name} -o jsonpath='{.spec.controlPlaneBaseUrl}')/healthz || echo FAIL";
+const RESOLVE: &str = "kubectl exec -n vworkspace-system deploy/vworkspace-app-operator -- nslookup $(kubectl get clusters.ops.vworkspace.io -n vworkspace-system {name} -o jsonpath='{.spec.controlPlaneBaseUrl}' | sed -E 's#^https?://([^:/]+).*#\\1#')";
 const CREDENTIAL: &str =
     "kubectl get secret -n vworkspace-system vworkspace-operator-credentials -o jsonpath='{.metadata}'";
 const CREDENTIAL_EVENTS: &str = "kubectl get events -n vworkspace-system | grep -i credential";
@@ -44,6 +45,7 @@ impl Kind for Cluster {
             Reads::Reconciling(ControllersHealthy::ControllerMissing.row()),
             Reads::Reconciling(ControllersHealthy::ControllerDegraded.row()),
         ],
+        unobserved: &NOT_YET_OBSERVED,
     };
 }
 
@@ -71,8 +73,8 @@ conditions! {
             meaning: "The control plane refused the one-time registration token: expired, already used, or \
                       not the one it issued.",
             look: [STATUS, "kubectl logs -n vworkspace-system deploy/vworkspace-app-operator --tail=200 | grep 'registration failed'"],
-            fix: "Issue a new token in the control plane (Cluster Registry) and apply it, or run kubectl \
-                  vworkspace register. It must be used before its time runs out.",
+            fix: "Have the control plane issue a new token (Cluster Registry) and give it to the operator \
+                  before its time runs out.",
         }
     }
 }
@@ -107,8 +109,8 @@ conditions! {
             meaning: "The control plane answered 401 or 403 to the credential. The operator has stopped \
                       calling until it gets a new one.",
             look: [CREDENTIAL, CREDENTIAL_EVENTS, OPERATOR],
-            fix: "Register again with a new token from the control plane: kubectl vworkspace register. \
-                  Check there too whether the cluster was removed or blocked.",
+            fix: "Register again with a new token from the control plane. Check there too whether the \
+                  cluster was removed or blocked.",
         }
         False CredentialRevoked seed "0.1.0" {
             meaning: "The control plane has revoked the credential, or a rotation failed and the old \
@@ -144,15 +146,17 @@ conditions! {
     /// The controllers that the operator relies on are there and well.
     ControllersHealthy for Cluster {
         True AllControllersReady seed "0.1.0" {
-            meaning: "Every required controller (Flux, cert-manager, external-secrets, Velero) is ready.",
+            meaning: "All that the operator hands work to (Flux, cert-manager, external-secrets, Velero) is \
+                      installed and reports itself well.",
             look: [DESCRIBE],
             fix: "Nothing to do.",
         }
         False ControllerMissing seed "0.1.0" {
-            meaning: "At least one required controller is not installed; the message lists which.",
+            meaning: "The message names controllers that cannot be found here: what would be handed to them \
+                      waits.",
             look: [DESCRIBE, CONTROLLER_PODS, CONTROLLER_DEPLOYMENTS],
-            fix: "Install it. If it came with the bundle and was deleted, helm upgrade of \
-                  vworkspace-app-operator brings it back.",
+            fix: "Install what is named. One that had come with the operator's own chart comes back with \
+                  helm upgrade vworkspace-app-operator.",
         }
         False ControllerDegraded seed "0.1.0" {
             meaning: "At least one required controller is installed but not well; the message lists which \

@@ -1,22 +1,24 @@
 //! What the conditions of an Operation can say.
 
+use conditions::kstatus::NOT_YET_OBSERVED;
 use conditions::{Kind, Reads, Vocabulary, conditions};
 
 /// A day-2 task on an application: a backup, a restore, an upgrade, a migration, a command or a runbook.
 #[derive(Debug, Clone, Copy)]
 pub enum Operation {}
 
-const DESCRIBE: &str = "kubectl describe operation -n {namespace} {name}";
-const SPEC: &str = "kubectl get operation -n {namespace} {name} -o yaml";
-const ALL: &str = "kubectl get operations -n {namespace}";
-const TARGET: &str = "kubectl describe applicationinstance -n {namespace} $(kubectl get operation -n {namespace} {name} -o jsonpath='{.spec.targetRef.name}')";
-const TARGET_ANNOTATIONS: &str = "kubectl get applicationinstance -n {namespace} $(kubectl get operation -n {namespace} {name} -o jsonpath='{.spec.targetRef.name}') -o jsonpath='{.metadata.annotations}'";
-const ENGINE_REF: &str = "kubectl get operation -n {namespace} {name} -o jsonpath='{.status.engineRef}'";
-const CHILDREN: &str = "kubectl get jobs,pods -n {namespace} -l ops.vworkspace.io/operation=$(kubectl get operation -n {namespace} {name} -o jsonpath='{.metadata.uid}')";
-const CHILD_LOGS: &str = "kubectl logs -n {namespace} -l ops.vworkspace.io/operation=$(kubectl get operation -n {namespace} {name} -o jsonpath='{.metadata.uid}') --all-containers --tail=200";
-const VELERO_OBJECTS: &str = "kubectl get backup,restore -n velero";
+const DESCRIBE: &str = "kubectl describe operations.ops.vworkspace.io -n {namespace} {name}";
+const SPEC: &str = "kubectl get operations.ops.vworkspace.io -n {namespace} {name} -o yaml";
+const ALL: &str = "kubectl get operations.ops.vworkspace.io -n {namespace}";
+const TARGET: &str = "kubectl describe applicationinstance -n {namespace} $(kubectl get operations.ops.vworkspace.io -n {namespace} {name} -o jsonpath='{.spec.targetRef.name}')";
+const TARGET_ANNOTATIONS: &str = "kubectl get applicationinstance -n {namespace} $(kubectl get operations.ops.vworkspace.io -n {namespace} {name} -o jsonpath='{.spec.targetRef.name}') -o jsonpath='{.metadata.annotations}'";
+const ENGINE_REF: &str =
+    "kubectl get operations.ops.vworkspace.io -n {namespace} {name} -o jsonpath='{.status.engineRef}'";
+const CHILDREN: &str = "kubectl get jobs,pods -n {namespace} -l ops.vworkspace.io/operation=$(kubectl get operations.ops.vworkspace.io -n {namespace} {name} -o jsonpath='{.metadata.uid}')";
+const CHILD_LOGS: &str = "kubectl logs -n {namespace} -l ops.vworkspace.io/operation=$(kubectl get operations.ops.vworkspace.io -n {namespace} {name} -o jsonpath='{.metadata.uid}') --all-containers --tail=200";
+const VELERO_OBJECTS: &str = "kubectl get backups.velero.io,restores.velero.io -n velero";
 const VELERO_LOGS: &str = "kubectl logs -n velero deploy/velero --tail=200";
-const WORKFLOWS: &str = "kubectl get workflow -n {namespace} -l ops.vworkspace.io/operation=$(kubectl get operation -n {namespace} {name} -o jsonpath='{.metadata.uid}') -o yaml";
+const WORKFLOWS: &str = "kubectl get workflows.argoproj.io -n {namespace} -l ops.vworkspace.io/operation=$(kubectl get operations.ops.vworkspace.io -n {namespace} {name} -o jsonpath='{.metadata.uid}') -o yaml";
 
 impl Kind for Operation {
     const VOCABULARY: &'static Vocabulary = &Vocabulary {
@@ -54,6 +56,7 @@ impl Kind for Operation {
             Reads::Reconciling(Accepted::ValidationFailed.row()),
             Reads::Reconciling(Accepted::AdmissionPassed.row()),
         ],
+        unobserved: &NOT_YET_OBSERVED,
     };
 }
 
@@ -92,7 +95,7 @@ conditions! {
         }
         False EngineFinished ours "0.1.0" {
             meaning: "The engine has ended its work; Succeeded, Failed or Cancelled says how.",
-            look: [DESCRIBE, "kubectl get operation -n {namespace} {name} -o jsonpath='{.status.outputs}'"],
+            look: [DESCRIBE, "kubectl get operations.ops.vworkspace.io -n {namespace} {name} -o jsonpath='{.status.outputs}'"],
             fix: "Nothing to do.",
         }
     }
@@ -104,7 +107,7 @@ conditions! {
         True EngineCompleted seed "0.1.0" {
             meaning: "The engine reported success. Warnings, such as items that a backup had to leave out, \
                       are in status.outputs.",
-            look: ["kubectl get operation -n {namespace} {name} -o jsonpath='{.status.outputs}'", DESCRIBE],
+            look: ["kubectl get operations.ops.vworkspace.io -n {namespace} {name} -o jsonpath='{.status.outputs}'", DESCRIBE],
             fix: "Nothing to do; read the warnings in the outputs if there are any.",
         }
         False NotYetSucceeded seed "0.1.0" {
@@ -128,8 +131,8 @@ conditions! {
             meaning: "Velero failed the Backup that belongs to this operation. The message has Velero's own \
                       reason (status.failureReason).",
             look: [
-                "kubectl describe backup -n velero {name}",
-                "kubectl get backupstoragelocation -n velero",
+                "kubectl describe backups.velero.io -n velero -l ops.vworkspace.io/operation=$(kubectl get operations.ops.vworkspace.io -n {namespace} {name} -o jsonpath='{.metadata.uid}')",
+                "kubectl get backupstoragelocations.velero.io -n velero",
                 VELERO_LOGS,
             ],
             fix: "Mostly the storage location (credentials, bucket, reachability) or a snapshot class. \
@@ -138,7 +141,7 @@ conditions! {
         True JobFailedBackoffExceeded seed "0.1.0" {
             meaning: "The Job's pod failed more often than its backoffLimit allows. Exit code and the \
                       reference to the logs are in status.outputs.",
-            look: [CHILDREN, CHILD_LOGS, "kubectl get operation -n {namespace} {name} -o jsonpath='{.status.outputs}'"],
+            look: [CHILDREN, CHILD_LOGS, "kubectl get operations.ops.vworkspace.io -n {namespace} {name} -o jsonpath='{.status.outputs}'"],
             fix: "Correct the command: a wrong image tag, a Secret mounted wrongly, a host that cannot be \
                   reached. Then create a new operation.",
         }
@@ -147,7 +150,7 @@ conditions! {
             look: [
                 WORKFLOWS,
                 CHILD_LOGS,
-                "kubectl get operation -n {namespace} {name} -o jsonpath='{.status.outputs.runId}'",
+                "kubectl get operations.ops.vworkspace.io -n {namespace} {name} -o jsonpath='{.status.outputs.runId}'",
             ],
             fix: "Correct the step (its template, script or parameters) and create a new operation. In \
                   Argo's own pages the run has the id in status.outputs.runId.",
@@ -182,8 +185,8 @@ conditions! {
             fix: "Nothing to do. If it is still wanted, create a new operation.",
         }
         True SupersededByOperation seed "0.1.0" {
-            meaning: "A newer operation asks for the same and took this one's place before it had started, \
-                      such as a fresh backup while this one waited. The message names it.",
+            meaning: "It had not started when the same was asked for again, and doing it twice would help \
+                      nobody: the operation that the message names does it.",
             look: [ALL, DESCRIBE],
             fix: "Follow the newer operation.",
         }
@@ -201,14 +204,14 @@ conditions! {
         True ConflictingOperation seed "0.1.0" {
             meaning: "Another operation on the same target runs, or is next in line, and must not run \
                       together with this one. The message names it.",
-            look: [ALL, "kubectl get operations -A -o json | jq '.items[] | select(.status.phase==\"Running\") | .metadata.name'"],
+            look: [ALL, "kubectl get operations.ops.vworkspace.io -A -o json | jq '.items[] | select(.status.phase==\"Running\") | .metadata.name'"],
             fix: "Wait for the other one to end. If it hangs and it is safe, delete it: kubectl delete \
-                  operation -n {namespace} <its name>.",
+                  operations.ops.vworkspace.io -n {namespace} <its name>.",
         }
         True AwaitingApproval seed "0.1.0" {
             meaning: "spec.approvals.required is true, or policy demands it, and the approval claim is \
                       missing, expired or made for another operation.",
-            look: ["kubectl get operation -n {namespace} {name} -o jsonpath='{.spec.approvals}'", DESCRIBE],
+            look: ["kubectl get operations.ops.vworkspace.io -n {namespace} {name} -o jsonpath='{.spec.approvals}'", DESCRIBE],
             fix: "Approve the operation in the control plane, which writes a valid claim. A claim cannot be \
                   copied from another operation.",
         }

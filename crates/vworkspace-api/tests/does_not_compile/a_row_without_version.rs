@@ -1,0 +1,26 @@
+use conditions::{Kind, Vocabulary, conditions, kstatus};
+
+pub enum Teapot {}
+
+impl Kind for Teapot {
+    const VOCABULARY: &Vocabulary = &Vocabulary {
+        system: "kitchen",
+        group: "kitchen.example.com",
+        kind: "Teapot",
+        plural: "teapots",
+        short_names: &[],
+        look: &["kubectl get teapot"],
+        types: &[Closed::TABLE],
+        reads: &[],
+        unobserved: &kstatus::NOT_YET_OBSERVED,
+    };
+}
+
+conditions! {
+    /// The lid is on.
+    Closed for Teapot {
+        True LidOn ours "" { meaning: "It is on.", look: ["kubectl get teapot"], fix: "Lift it." }
+    }
+}
+
+fn main() {}
