@@ -25,7 +25,7 @@ fn serve() -> String {
 fn answer(stream: TcpStream) {
     let mut lines = BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
     let Some(request) = lines.next() else { return };
-    lines.find(|line| line.is_empty());
+    lines.find(String::is_empty);
     let path = request.split(' ').nth(1).unwrap();
     let mut stream = stream;
     if path.contains("watch=true") {
