@@ -150,11 +150,14 @@ fn a_watch_shows_what_it_can_and_ends_with_its_reader() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let mut line = String::new();
-    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    assert!(line.contains("\"name\":\"a\""), "{line}");
+    let mut out = BufReader::new(child.stdout.take().unwrap()).lines();
+    let (tell, told) = std::sync::mpsc::channel();
+    std::thread::spawn(move || tell.send(out.next()));
+    let line = told.recv_timeout(std::time::Duration::from_secs(20));
     child.kill().unwrap();
     child.wait().unwrap();
+    let line = line.unwrap().unwrap().unwrap();
+    assert!(line.contains("\"name\":\"a\""), "{line}");
 
     let mut child =
         cluster.status(&["pods", "--watch"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
