@@ -33,7 +33,7 @@ mod strict;
 use jiff::Timestamp;
 use serde_json::Value;
 
-pub use evidence::{Evidence, Path};
+pub use evidence::{Evidence, FieldEvidence, OwnedEvidence, Path};
 pub use outcome::{Condition, ConditionType, Outcome, Status};
 pub use refusal::Refusal;
 

@@ -2,7 +2,7 @@
 //!
 //! The convention reads strictly (a wrong type refuses the object), the rules for built-in kinds leniently (a wrong
 //! type counts as absent). An integer is what Go's JSON decoding keeps as `int64`: `1.0`, `1e3` and anything above
-//! 2^63-1 are floats and therefore not integers.
+//! 2^63-1 are floats and therefore not integers. `-0` is one.
 
 use serde_json::{Map, Value};
 
@@ -54,6 +54,12 @@ pub(crate) fn kind(root: &Map<String, Value>) -> &str {
     root.get("kind").and_then(Value::as_str).unwrap_or_default()
 }
 
+/// As Go reads it: `-0` is the integer 0. `serde_json` has it as a float, which it cannot tell from `-0.0`.
+pub(crate) fn integer(value: &Value) -> Option<i64> {
+    let is_negative_zero = |number: f64| number == 0.0 && number.is_sign_negative();
+    value.as_i64().or_else(|| value.as_f64().filter(|number| is_negative_zero(*number)).map(|_| 0))
+}
+
 /// One of `metadata`, `spec`, `status`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Section<'a> {
@@ -101,7 +107,7 @@ pub(crate) struct Field<'a> {
 
 impl<'a> Field<'a> {
     pub(crate) fn int(&self) -> Option<i64> {
-        self.raw.and_then(Value::as_i64)
+        self.raw.and_then(integer)
     }
 
     pub(crate) fn text(&self) -> Option<&'a str> {
@@ -129,7 +135,7 @@ impl<'a> Field<'a> {
     pub(crate) fn strict_int(&self) -> Result<Option<i64>, Refusal> {
         match self.raw {
             None => Ok(None),
-            Some(value) => match value.as_i64() {
+            Some(value) => match integer(value) {
                 Some(number) => Ok(Some(number)),
                 None => Err(Refusal::wrong_type(Path::Field(self.path), value, "an integer")),
             },

@@ -6,6 +6,9 @@ use kstatus::{Options, Profile, Status, compute};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
+#[path = "../fuzz/bodies/compute.rs"]
+mod fuzz_body;
+
 /// Words that rules look for, so that random objects reach deep into them.
 const KEYS: [&str; 34] = [
     "metadata",
@@ -135,6 +138,7 @@ proptest! {
     #[test]
     fn on_arbitrary_json(value in value()) {
         check(&value);
+        fuzz_body::run(value.to_string().as_bytes());
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The command line: which commands there are and where each one lives.
 
 use std::ffi::OsString;
-use std::io::{BufWriter, Write, stderr, stdout};
+use std::io::Write;
 use std::path::Path;
 
 use clap::{CommandFactory, Parser, Subcommand};
@@ -10,6 +10,7 @@ use crate::completion::{self, CompletionArgs};
 use crate::exit::Exit;
 use crate::explain::{self, ExplainArgs};
 use crate::paint::Colour;
+use crate::pipe::or_closed;
 use crate::status::{self, StatusArgs};
 
 /// Status of Kubernetes objects that you can trust, and what it means.
@@ -43,31 +44,29 @@ pub enum Command {
 }
 
 /// Runs the command that `args` (program name first) asks for.
-pub fn main(args: impl IntoIterator<Item = OsString>) -> anyhow::Result<Exit> {
+pub fn main(
+    args: impl IntoIterator<Item = OsString>,
+    out: &mut impl Write,
+    err: &mut impl Write,
+) -> anyhow::Result<Exit> {
     let args: Vec<OsString> = args.into_iter().collect();
     if let Some((program, words)) = args.split_first()
         && Path::new(program).file_stem().is_some_and(|name| name == completion::KUBECTL_NAME)
     {
         let words: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-        completion::for_kubectl(&words, &Cli::command(), &mut stdout().lock())?;
+        completion::for_kubectl(&words, &Cli::command(), out)?;
         return Ok(Exit::AllCurrent);
     }
     let cli = match Cli::try_parse_from(args) {
         Ok(cli) => cli,
         Err(refusal) => {
-            refusal.print()?;
+            // It knows best how to colour itself for a terminal.
+            or_closed(refusal.print())?;
             return Ok(if refusal.use_stderr() { Exit::Refused } else { Exit::AllCurrent });
         }
     };
-    let mut out = BufWriter::new(stdout().lock());
-    let exit = run(&cli.command, &mut out)?;
-    out.flush()?;
-    Ok(exit)
-}
-
-fn run(command: &Command, out: &mut impl Write) -> anyhow::Result<Exit> {
-    Ok(match command {
-        Command::Status(args) => status::run(args, out, &mut stderr().lock(), Colour::of_stdout())?,
+    Ok(match &cli.command {
+        Command::Status(args) => status::run(args, out, err, Colour::of_stdout())?,
         Command::Explain(args) => explain::run(args, out, Colour::of_stdout())?,
         Command::Completion(args) => {
             completion::script(args, Cli::command(), out);

@@ -1,10 +1,17 @@
 //! Shell completion: scripts for the program itself, and answers for kubectl, which asks a program called
 //! `kubectl_complete-vworkspace` with the words typed so far.
 
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 
+use clap::builder::PossibleValuesParser;
 use clap::{Arg, Args, Command, ValueHint};
 use clap_complete::Shell;
+
+use crate::explain;
+
+/// The command whose words are those of the vocabularies.
+const EXPLAIN: &str = "explain";
 
 /// Which script to write.
 #[derive(Debug, Args)]
@@ -30,7 +37,12 @@ pub struct CompletionArgs {
 pub const KUBECTL_NAME: &str = "kubectl_complete-vworkspace";
 
 /// Writes the script for a shell.
-pub fn script(args: &CompletionArgs, mut command: Command, out: &mut impl Write) {
+pub fn script(args: &CompletionArgs, command: Command, out: &mut impl Write) {
+    // A script knows no vocabulary, so it gets the words; the program itself takes any word and suggests the nearest.
+    let words: BTreeSet<&str> = explain::all_words().into_iter().collect();
+    let mut command = command.mut_subcommand(EXPLAIN, |explain| {
+        explain.mut_arg("words", |arg| arg.value_parser(PossibleValuesParser::new(words)))
+    });
     let shell = match args.shell.as_str() {
         "zsh" => Shell::Zsh,
         "fish" => Shell::Fish,
@@ -75,13 +87,16 @@ fn suggest(command: &Command, before: &[String], typed: &str) -> (Vec<Suggestion
     if typed.starts_with('-') {
         return (flags(command, typed), Then::Nothing);
     }
-    let takes_value = |arg: &&Arg| arg.get_action().takes_values() && !arg.is_require_equals_set();
-    if let Some(arg) = before.last().and_then(|flag| option(command, flag)).filter(takes_value) {
+    let last = before.last().and_then(|flag| option(command, flag));
+    if let Some(arg) = last.filter(|arg| takes_next_word(arg)) {
         let then = match arg.get_value_hint() {
             ValueHint::FilePath | ValueHint::AnyPath => Then::Files,
             _ => Then::Nothing,
         };
         return (values(arg, typed), then);
+    }
+    if command.get_name() == EXPLAIN {
+        return (explained(&positionals(command, before), typed), Then::Nothing);
     }
     let subcommands = command.get_subcommands().filter(|sub| !sub.is_hide_set());
     let mut words: Vec<Suggestion> = subcommands
@@ -90,6 +105,33 @@ fn suggest(command: &Command, before: &[String], typed: &str) -> (Vec<Suggestion
     words.extend(command.get_positionals().flat_map(|arg| values(arg, typed)));
     words.retain(|(word, _)| word.starts_with(typed));
     (words, Then::Nothing)
+}
+
+/// The words that `explain` knows. Shells match case, `explain` does not: who types in lower case goes on so.
+fn explained(before: &[&str], typed: &str) -> Vec<Suggestion> {
+    let is_lower = !typed.is_empty() && !typed.contains(char::is_uppercase);
+    let spell = |word: &str| if is_lower { word.to_lowercase() } else { word.to_owned() };
+    let words = explain::candidates(before, typed).into_iter().map(|(word, about)| (spell(word), about));
+    words.filter(|(word, _)| word.starts_with(typed)).collect()
+}
+
+/// The words after the command that are neither options nor their values.
+fn positionals<'w>(command: &Command, words: &'w [String]) -> Vec<&'w str> {
+    let mut words = words.iter().map(String::as_str).skip_while(|word| *word != command.get_name()).skip(1);
+    let mut found = Vec::new();
+    while let Some(word) = words.next() {
+        let takes_next = option(command, word).is_some_and(takes_next_word);
+        if takes_next {
+            words.next();
+        } else if !word.starts_with('-') {
+            found.push(word);
+        }
+    }
+    found
+}
+
+fn takes_next_word(arg: &Arg) -> bool {
+    arg.get_action().takes_values() && !arg.is_require_equals_set()
 }
 
 fn option<'c>(command: &'c Command, flag: &str) -> Option<&'c Arg> {

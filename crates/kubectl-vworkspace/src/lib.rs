@@ -7,4 +7,5 @@ pub mod completion;
 pub mod exit;
 pub mod explain;
 pub mod paint;
+pub mod pipe;
 pub mod status;

@@ -1,24 +1,21 @@
 //! The `kubectl-vworkspace` program: reads the command line, runs one command, turns its result into an exit code.
 
+use std::io::{BufWriter, Write, stderr, stdout};
 use std::process::ExitCode;
 
 use kubectl_vworkspace::cli;
 use kubectl_vworkspace::exit::Exit;
+use kubectl_vworkspace::pipe::{UntilClosed, or_closed};
 
 fn main() -> ExitCode {
-    match cli::main(std::env::args_os()) {
-        Ok(exit) => exit.into(),
-        Err(error) => {
-            // A reader that has seen enough (`| head`) is no failure of ours.
-            if !is_broken_pipe(&error) {
-                eprintln!("error: {}", cli::describe(&error));
-            }
-            Exit::Refused.into()
-        }
-    }
-}
-
-fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    let io = error.chain().find_map(|cause| cause.downcast_ref::<std::io::Error>());
-    io.is_some_and(|io| io.kind() == std::io::ErrorKind::BrokenPipe)
+    let mut out = BufWriter::new(UntilClosed::new(stdout().lock()));
+    let mut err = UntilClosed::new(stderr().lock());
+    let result = cli::main(std::env::args_os(), &mut out, &mut err);
+    let exit = result.and_then(|exit| Ok(or_closed(out.flush()).map(|()| exit)?));
+    let exit = exit.unwrap_or_else(|error| {
+        // If even this cannot be written, the exit code says it.
+        let _ = writeln!(err, "error: {}", cli::describe(&error));
+        Exit::Refused
+    });
+    exit.into()
 }

@@ -122,7 +122,7 @@ fn an_unknown_word_gets_the_nearest_ones_suggested() {
 fn an_unknown_word_is_a_refusal_for_the_caller() {
     let main = |words: &str| {
         let line = ["kubectl-vworkspace", "explain"].into_iter().chain(words.split_whitespace());
-        kubectl_vworkspace::cli::main(line.map(Into::into))
+        kubectl_vworkspace::cli::main(line.map(Into::into), &mut Vec::new(), &mut Vec::new())
     };
     assert!(main("aplicationinstance").is_err(), "main turns an error into exit code 3");
     assert_eq!(main("--al").expect("clap has said it") as u8, 3);

@@ -106,7 +106,7 @@ fn the_worst_object_decides_the_exit_code() {
 
 #[test]
 fn usage_errors_are_told_and_exit_with_3() {
-    let cases: [(&[&str], &str); 9] = [
+    let cases: [(&[&str], &str); 11] = [
         (&["status"], "nothing to look at: expected -f FILE, or live objects"),
         (&["status", "-f"], "a value is required"),
         (&["status", "-f", "missing.yaml"], "missing.yaml: failed to read: No such file"),
@@ -115,6 +115,11 @@ fn usage_errors_are_told_and_exit_with_3() {
         (&["status", "deploy/web", "--wait=Done"], "invalid value 'Done'"),
         (&["status", "deploy/web", "--wait", "--timeout", "5"], "expected a duration such as 90s"),
         (&["status", "deploy/web"], "failed to find a cluster: expected --kubeconfig"),
+        (&["status", "deploy/web", "--wait=notFOUND"], "failed to find a cluster: expected --kubeconfig"),
+        (
+            &["status", "-f", "-", "-f", "-"],
+            "standard input can be read only once: expected -f - at most once",
+        ),
         (&["nonsense"], "unrecognized subcommand 'nonsense'"),
     ];
     for (arguments, wanted) in cases {
@@ -139,15 +144,21 @@ fn bad_input_is_told_with_its_place() {
             "document 3, line 5, column 4: failed to read YAML: while scanning a plain scalar, found a tab",
         ),
         (
-            "kind: A\nkind: B\n",
-            "document 1, line 2, column 1: failed to read YAML: duplicate mapping key: kind",
+            "{\"kind\": \"List\", \"items\": 5}",
+            "document 1: expected a list as `items` of a List, found the number 5",
         ),
-        ("apiVersion: v1\n", "document 1: expected an object with apiVersion and kind, found no kind"),
+        ("kind: List\nitems: {a: b}\n", "document 1: expected a list as `items` of a List, found an object"),
+        (
+            "{\"kind\": \"List\", \"items\": [{\"kind\": \"List\", \"items\": \"x\"}]}",
+            "document 1, items[0]: expected a list as `items` of a List, found the text \"x\"",
+        ),
+        ("~\n---\nnull\n", "standard input: expected at least one object"),
+        ("apiVersion: v1\n", "document 1: expected an object with `kind`, found no kind"),
         (
             "apiVersion: v1\nkind: 5\n",
-            "document 1: expected an object with apiVersion and kind, found the number 5 as kind",
+            "document 1: expected an object with `kind`, found the number 5 as kind",
         ),
-        ("hello\n", "document 1: expected an object with apiVersion and kind, found the text \"hello\""),
+        ("hello\n", "document 1: expected an object with `kind`, found the text \"hello\""),
         ("- 5\n", "document 1, items[0]: expected an object, found the number 5"),
         (
             "{\"kind\": \"Pod\",\n  oops}",
@@ -187,7 +198,10 @@ fn good_documents_beside_bad_ones_are_reported() {
     let lines =
         "{\"kind\":\"A\",\"apiVersion\":\"v1\"}\n{\"kind\":\n{\"kind\":\"B\",\"apiVersion\":\"v1\"}\n";
     let truncated = "{\"kind\":\"List\",\"items\":[{\"kind\":\"A\",\"apiVersion\":\"v1\"},{\"kind\":\"B\",\"apiVersion\":\"v1\"},{\"k";
-    for input in [yaml, lines, truncated] {
+    let one_line = "{\"kind\":\"A\"} {\"kind\": oops} {\"kind\":\"B\"}";
+    let two_lines = "{\"kind\":\"A\"}\n{\"kind\":\n oops} {\"kind\":\"B\"}";
+    let unbalanced = "{\"kind\":\"A\"} {{oops}\n{\"kind\":\"B\"}";
+    for input in [yaml, lines, truncated, one_line, two_lines, unbalanced] {
         let (rows, run) = json(&["-f", "-"], input);
         let kinds: Vec<&str> = rows.iter().map(|row| row["kind"].as_str().unwrap()).collect();
         assert_eq!(kinds, ["A", "B"], "{input}");
@@ -232,15 +246,147 @@ fn lists_arrays_lines_and_nested_lists_are_flattened_in_order() {
     }
 }
 
-/// `items` of something that is no List is just a field.
+/// A key order is as good as any other.
+fn orders(fields: &[&str]) -> Vec<String> {
+    let Some((first, rest)) = fields.split_first() else { return vec![String::new()] };
+    let rest = orders(rest);
+    let inserted = rest.iter().flat_map(|order| {
+        let parts: Vec<&str> = order.split(';').filter(|part| !part.is_empty()).collect();
+        (0..=parts.len()).map(move |at| [&parts[..at], &[*first], &parts[at..]].concat().join(";"))
+    });
+    inserted.collect()
+}
+
+/// Only `kind: List`, and what ends so, has items and no name, is a List; in whatever order it says so.
 #[test]
-fn an_object_with_items_is_no_list() {
+fn a_list_is_told_from_an_object_in_any_order_of_keys() {
+    let version = "\"apiVersion\":\"a.b/v1\"";
+    let kind = |kind: &str| format!("\"kind\":\"{kind}\"");
+    let (host, two) = ("\"items\":[{\"host\":\"a\"}]", "\"items\":[{\"kind\":\"A\"},{\"kind\":\"B\"}]");
+    let named = "\"metadata\":{\"name\":\"n\"}";
+    let plain = "\"metadata\":{\"resourceVersion\":\"1\"}";
+    let cases: [(&str, &[&str], &[&str]); 15] = [
+        ("Menu", &["\"items\":[1]"], &["Menu"]),
+        ("Menu", &["\"items\":{}"], &["Menu"]),
+        ("AllowList", &[], &["AllowList"]),
+        ("AllowList", &[named], &["AllowList"]),
+        ("AllowList", &["\"items\":null", plain], &["AllowList"]),
+        ("AllowList", &["\"items\":7"], &["AllowList"]),
+        ("DenyList", &[host, named], &["DenyList"]),
+        ("DenyList", &[two, named], &["DenyList"]),
+        ("DenyList", &["\"items\":[1,[]]", named], &["DenyList"]),
+        ("DenyList", &[two, plain], &["A", "B"]),
+        ("DenyList", &[host, plain], &["Deny"]),
+        ("DenyList", &["\"items\":[]"], &[]),
+        ("List", &[two, named], &["A", "B"]),
+        ("List", &["\"items\":null", plain], &[]),
+        ("List", &[], &[]),
+    ];
+    for (name, fields, wanted) in cases {
+        let kind = kind(name);
+        for order in orders(&[&[version, kind.as_str()], fields].concat()) {
+            let input = format!("{{{}}}", order.replace(';', ","));
+            // JSON in a flow mapping that starts on its own line is read as YAML.
+            for input in [input.clone(), format!("# yaml\n{input}")] {
+                let (rows, run) = json(&["-f", "-"], &input);
+                let kinds: Vec<&str> = rows.iter().map(|row| row["kind"].as_str().unwrap()).collect();
+                assert_eq!((kinds.as_slice(), run.exit, run.err.as_str()), (wanted, 0, ""), "{input}");
+            }
+        }
+    }
+    let nested = "{\"kind\":\"List\",\"items\":[{\"kind\":\"AllowList\"},{\"kind\":\"List\"},{\"kind\":\"DenyList\",\"items\":[{}],\"metadata\":{\"name\":\"n\"}}]}";
+    let (rows, _) = json(&["-f", "-"], nested);
+    let kinds: Vec<&str> = rows.iter().map(|row| row["kind"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["AllowList", "DenyList"]);
+}
+
+/// As kubectl has it; to be strict is to ask which one was meant.
+#[test]
+fn of_a_key_given_twice_the_last_counts_unless_strict() {
+    let twice = "apiVersion: v1\nkind: Secret\nkind: Pod\nstatus:\n  phase: Pending\n  phase: Succeeded\n";
+    let (rows, run) = json(&["-f", "-"], twice);
+    assert_eq!((rows[0]["kind"].as_str(), rows[0]["status"].as_str()), (Some("Pod"), Some("Current")));
+    assert_eq!((run.exit, run.err.as_str()), (0, ""));
+    let found = run_strict("apiVersion: v1\nkind: Pod\nstatus:\n  phase: Pending\n  phase: Succeeded\n");
+    let wanted = "document 1, line 5, column 3: failed to read YAML: duplicate mapping key: phase\n";
+    assert!(found.err.ends_with(wanted), "{}", found.err);
+    assert_eq!(found.exit, 3);
+    // A key that is merged in is not given twice.
+    let merged = "a: &a {phase: Failed}\napiVersion: v1\nkind: Pod\nstatus:\n  phase: Succeeded\n  <<: *a\n";
+    assert_eq!(
+        (json(&["-f", "-"], merged).0[0]["status"].as_str(), run_strict(merged).exit),
+        (Some("Current"), 0)
+    );
+    assert_eq!(json(&["-f", "-"], merged).0[0]["message"], "Pod has completed successfully");
+    for items in ["items: [{kind: A}]\nitems: [{kind: B}]\n", "items: 5\nitems: [{kind: B}]\n"] {
+        let (rows, run) = json(&["-f", "-"], &format!("kind: List\n{items}"));
+        assert_eq!((rows.len(), rows[0]["kind"].as_str(), run.exit), (1, Some("B"), 0), "{items}");
+    }
+}
+
+fn run_strict(input: &str) -> Run {
+    run(&["status", "--profile", "strict", "-f", "-"], input.as_bytes())
+}
+
+#[test]
+fn three_dots_end_a_document() {
     for input in [
-        "{\"items\":[1],\"apiVersion\":\"a.b/v1\",\"kind\":\"Menu\"}",
-        "{\"apiVersion\":\"a.b/v1\",\"kind\":\"Menu\",\"items\":{}}",
+        "kind: A\n...\nkind: B\n",
+        "---\nkind: A\n...\n---\nkind: B\n...\n",
+        "%YAML 1.2\n---\nkind: A\n... # done\n%YAML 1.2\n---\nkind: B\n",
+        "{\"kind\": \"A\"}\n...\nkind: B\n",
     ] {
         let (rows, run) = json(&["-f", "-"], input);
-        assert_eq!((rows.len(), rows[0]["kind"].as_str(), run.exit), (1, Some("Menu"), 0), "{input}");
+        let kinds: Vec<&str> = rows.iter().map(|row| row["kind"].as_str().unwrap()).collect();
+        assert_eq!((kinds.as_slice(), run.exit, run.err.as_str()), (&["A", "B"][..], 0, ""), "{input:?}");
+    }
+    let found = status_of("kind: A\n... kind: B\n");
+    assert_eq!(found.exit, 3, "{}", found.out);
+    assert!(!found.err.contains("from_") && !found.err.contains("Options"), "{}", found.err);
+}
+
+/// `-0` is an integer to Go.
+#[test]
+fn negative_zero_is_an_integer() {
+    for input in [
+        "{\"kind\":\"C\",\"metadata\":{\"generation\":-0},\"status\":{\"observedGeneration\":1}}",
+        "kind: C\nmetadata: {generation: -0}\nstatus: {observedGeneration: 1}\n",
+    ] {
+        let (rows, run) = json(&["-f", "-"], input);
+        assert_eq!(rows[0]["message"], "C generation is 0, but latest observed generation is 1", "{input}");
+        assert_eq!(rows[0]["evidence"][0].to_string(), "{\"path\":\"metadata.generation\",\"value\":0}");
+        assert_eq!(run.exit, 1);
+    }
+}
+
+/// `| head -1`: the work is done all the same, and the exit code is that of the work.
+#[test]
+fn a_reader_that_leaves_changes_nothing() {
+    let failed =
+        "{\"kind\":\"C\",\"status\":{\"conditions\":[{\"type\":\"Stalled\",\"status\":\"True\"}]}}\n";
+    let cases: [(&[&str], String, i32); 7] = [
+        (&["explain", "--all"], String::new(), 0),
+        (&["explain", "--all", "-o", "json"], String::new(), 0),
+        (&["completion", "bash"], String::new(), 0),
+        (&["status", "-f", "-"], "kind: Secret\napiVersion: v1\n".to_owned(), 0),
+        (&["status", "-f", "-"], failed.repeat(5000), 2),
+        (&["status", "-f", "-", "-o", "json"], failed.repeat(5000), 2),
+        (&["status", "-f", "-", "-o", "yaml"], format!("{failed}{{oops\n"), 3),
+    ];
+    for (arguments, input, wanted) in cases {
+        let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_kubectl-vworkspace"))
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        drop(child.stdout.take());
+        let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+        let output = child.wait_with_output().unwrap();
+        let err = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(wanted), "{arguments:?}: {err}");
+        assert!(!err.contains("roken pipe") && !err.contains("panicked"), "{arguments:?}: {err}");
     }
 }
 
@@ -341,6 +487,22 @@ fn kubectl_gets_its_completions() {
     assert!(complete(&["status", "--wa"]).starts_with("--watch\t"));
     assert_eq!(complete(&["completion", "z"]), "zsh\n:4\n");
     assert_eq!(complete(&["status", "dep"]), ":4\n");
+    let words = |words: &[&str]| -> Vec<String> {
+        let found = complete(words);
+        found.lines().map(|line| line.split('\t').next().unwrap().to_owned()).collect()
+    };
+    assert_eq!(words(&["explain", "Appl"]), ["ApplicationInstance", ":4"]);
+    assert_eq!(words(&["explain", "appl"]), ["applicationinstance", ":4"]);
+    assert_eq!(words(&["explain", ""]).len(), 13);
+    assert_eq!(words(&["explain", "-o", "json", "operation", "bl"]), ["blocked", ":4"]);
+    assert_eq!(words(&["explain", "operation", "-o", "j"]), ["json", ":4"]);
+    assert_eq!(words(&["explain", "operation", "blocked", "TargetNotR"]), ["TargetNotReady", ":4"]);
+    assert_eq!(words(&["explain", "MissingS"]), ["MissingSecret", ":4"]);
+    assert_eq!(words(&["explain", "blocked", "MissingS"]), ["MissingSecret", ":4"]);
+    assert_eq!(words(&["explain", "operation", "blocked", "targetnotready", ""]), [":4"]);
+    assert_eq!(words(&["explain", "nonsense", "nonsense", ""]), [":4"]);
+    assert!(complete(&["explain", ""]).starts_with("ApplicationInstance\tvworkspace\n"));
+    assert!(run(&["completion", "bash"], b"").out.contains("MissingSecret"));
     for shell in ["bash", "zsh", "fish"] {
         let script = run(&["completion", shell], b"");
         assert!(script.out.contains("kubectl-vworkspace") && script.exit == 0, "{shell}");

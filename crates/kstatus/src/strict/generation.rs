@@ -2,7 +2,7 @@
 
 use super::custom_resource::is_custom;
 use crate::evidence::{Evidence, Path};
-use crate::object::{CONDITIONS, Entry, Object};
+use crate::object::{CONDITIONS, Entry, Object, integer};
 use crate::outcome::Outcome;
 
 /// A status that nobody tied to the wanted generation says nothing about it.
@@ -41,7 +41,7 @@ fn writes_generations(object: &Object<'_>) -> bool {
 }
 
 fn generation_of(entry: &Entry<'_>) -> Option<i64> {
-    entry.get("observedGeneration")?.as_i64()
+    entry.get("observedGeneration").and_then(integer)
 }
 
 fn not_observed<'a>(object: &Object<'a>, wanted: i64, seen: Evidence<'a>) -> Outcome<'a> {

@@ -1,13 +1,9 @@
-//! Arbitrary bytes as a file: rows or problems, never a panic or a hang. Run with `cargo +nightly fuzz run read` in
-//! `crates/kubectl-vworkspace`.
+//! Run with `cargo +nightly fuzz run read` in `crates/kubectl-vworkspace` (`cargo install cargo-fuzz`). What it does is in
+//! `bodies/read.rs`.
 
 #![no_main]
 
-use kstatus::{Options, Profile};
-use kubectl_vworkspace::status::read::{Rows, text};
-use libfuzzer_sys::fuzz_target;
+#[path = "../bodies/read.rs"]
+mod body;
 
-fuzz_target!(|bytes: &[u8]| {
-    let mut rows = Rows::new(Options { profile: Profile::Compatible, now: jiff::Timestamp::UNIX_EPOCH });
-    text("input", bytes, &mut rows);
-});
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| body::run(bytes));

@@ -3,6 +3,7 @@
 use conditions::{Entry, TypeListing, Vocabulary};
 
 use super::nearest::nearest;
+use super::page::in_short;
 use super::vocabularies;
 
 /// What is to be explained.
@@ -137,7 +138,7 @@ fn entries(
 }
 
 /// Every kind, type and reason.
-fn all_words() -> Vec<&'static str> {
+pub(crate) fn all_words() -> Vec<&'static str> {
     let of_kind = |of: &'static Vocabulary| [of.kind].into_iter().chain(words_of(of));
     vocabularies().flat_map(of_kind).collect()
 }
@@ -149,6 +150,45 @@ fn words_of(of: &'static Vocabulary) -> Vec<&'static str> {
         [listing.name].into_iter().chain(reasons).collect::<Vec<_>>()
     };
     of.all_types().flat_map(of_type).collect()
+}
+
+/// A word that may come next, and what it says.
+pub(crate) type Candidate = (&'static str, Option<String>);
+
+/// What may follow the words `before`: kinds, then types, then reasons. What may also stand alone, but is too much to
+/// list, is offered once something is `typed`.
+pub(crate) fn candidates(before: &[&str], typed: &str) -> Vec<Candidate> {
+    let more = !typed.is_empty();
+    let mut found: Vec<Candidate> = match *before {
+        [] => {
+            let kinds = vocabularies().map(|of| (of.kind, Some(of.system.to_owned())));
+            kinds.chain(more.then(|| types_and_reasons(None, true)).into_iter().flatten()).collect()
+        }
+        [first] => match kind(first) {
+            Some(of) => types_and_reasons(Some(of), more),
+            None => reasons(None, first),
+        },
+        [first, second] => kind(first).map(|of| reasons(Some(of), second)).unwrap_or_default(),
+        _ => Vec::new(),
+    };
+    let mut seen = std::collections::BTreeSet::new();
+    found.retain(|(word, _)| seen.insert(*word));
+    found
+}
+
+fn types_and_reasons(of: Option<&'static Vocabulary>, with_reasons: bool) -> Vec<Candidate> {
+    let types = in_scope(of).flat_map(Vocabulary::all_types);
+    let types = types.map(|listing| (listing.name, Some(listing.about.to_owned())));
+    let reasons = if with_reasons { entries(of, None, None) } else { Vec::new() };
+    types.chain(reasons.iter().map(candidate)).collect()
+}
+
+fn reasons(of: Option<&'static Vocabulary>, type_: &str) -> Vec<Candidate> {
+    entries(of, Some(type_), None).iter().map(candidate).collect()
+}
+
+fn candidate((_, entry): &(&'static Vocabulary, Entry)) -> Candidate {
+    (entry.reason, Some(in_short(entry)))
 }
 
 fn unknown(place: &str, word: &str, known: Vec<&'static str>) -> Unknown {

@@ -14,6 +14,7 @@ use conditions::Vocabulary;
 use crate::exit::Exit;
 use crate::paint::Colour;
 use lookup::{Asked, Unknown};
+pub(crate) use lookup::{all_words, candidates};
 
 /// What to explain.
 #[derive(Debug, Args)]
@@ -68,13 +69,9 @@ pub fn vocabularies() -> impl Iterator<Item = &'static Vocabulary> {
 /// Writes the explanation to `out`.
 pub fn run(args: &ExplainArgs, out: &mut impl Write, colour: Colour) -> Result<Exit, ExplainError> {
     let asked = if args.all { Asked::everything() } else { lookup::find(&args.words)? };
-    let written = match args.output {
+    match args.output {
         Output::Json => object::write(out, &asked),
         Output::Text => page::write(out, &asked, colour),
-    };
-    match written {
-        // The reader has seen enough: `explain | head`.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Exit::AllCurrent),
-        written => Ok(written.map(|()| Exit::AllCurrent)?),
-    }
+    }?;
+    Ok(Exit::AllCurrent)
 }

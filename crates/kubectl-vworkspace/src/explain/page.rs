@@ -85,7 +85,7 @@ fn write_table(out: &mut impl Write, listing: &TypeListing, colour: Colour) -> i
 }
 
 /// What fits into a line: where the reason is explained, or how the explanation begins.
-fn in_short(entry: &Entry) -> String {
+pub(super) fn in_short(entry: &Entry) -> String {
     if let Some(first) = entry.repeats {
         return format!("as in {}", first.type_);
     }

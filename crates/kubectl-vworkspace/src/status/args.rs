@@ -1,6 +1,6 @@
 //! What one can ask `status` for.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, ValueEnum, ValueHint};
@@ -77,7 +77,7 @@ pub struct StatusArgs {
 
     /// Wait until all objects have this status, or have failed
     #[arg(
-        long, value_name = "STATUS", value_enum, num_args = 0..=1, require_equals = true,
+        long, value_name = "STATUS", value_enum, ignore_case = true, num_args = 0..=1, require_equals = true,
         default_missing_value = "Current", conflicts_with = "filename"
     )]
     pub wait: Option<Wanted>,
@@ -97,6 +97,9 @@ impl StatusArgs {
     pub(super) fn check(&self) -> Result<(), &'static str> {
         if self.resources.is_empty() && self.filename.is_empty() {
             return Err("nothing to look at: expected -f FILE, or live objects as TYPE/NAME or TYPE");
+        }
+        if self.filename.iter().filter(|file| *file == Path::new("-")).count() > 1 {
+            return Err("standard input can be read only once: expected -f - at most once");
         }
         Ok(())
     }

@@ -58,9 +58,5 @@ pub fn run(
         writeln!(err, "error: {problem}")?;
     }
     let refused = if rows.problems.is_empty() { Exit::AllCurrent } else { Exit::Refused };
-    // Programs want a document even if nothing could be read; people have the problems.
-    if refused == Exit::AllCurrent || !rows.rows.is_empty() || args.output.is_for_programs() {
-        Report { output: args.output, colour }.write(&rows.rows, out)?;
-    }
-    Ok(report::exit(&rows.rows).max(refused))
+    Ok(Report { output: args.output, colour }.write_found(&rows.rows, refused, out)?)
 }

@@ -36,6 +36,15 @@ impl Report {
         }
     }
 
+    /// All rows, and the exit code with what was `refused` beside them. Programs want a document even if nothing could
+    /// be read; people have the problems.
+    pub fn write_found(&self, rows: &[Row], refused: Exit, out: &mut impl Write) -> io::Result<Exit> {
+        if refused == Exit::AllCurrent || !rows.is_empty() || self.output.is_for_programs() {
+            self.write(rows, out)?;
+        }
+        Ok(exit(rows).max(refused))
+    }
+
     /// What goes before the rows of a stream.
     pub fn write_heading(&self, out: &mut impl Write) -> io::Result<()> {
         match self.output {

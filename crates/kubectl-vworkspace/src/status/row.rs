@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use kstatus::{Options, Status, compute};
+use kstatus::{Options, OwnedEvidence, Status, compute};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -25,7 +25,7 @@ pub struct Row {
     /// The resulting `Reconciling` or `Stalled` condition, if any.
     pub conditions: Vec<RowCondition>,
     /// The fields that decided.
-    pub evidence: Vec<RowEvidence>,
+    pub evidence: Vec<OwnedEvidence>,
     /// Why the object was refused; its status is then `Unknown`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
@@ -45,20 +45,6 @@ pub struct RowCondition {
     pub message: String,
 }
 
-/// A field and what it was found to be.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct RowEvidence {
-    /// `status.conditions[0].status`
-    pub path: String,
-    /// Left out if the field is absent.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "some")]
-    pub value: Option<Value>,
-}
-
-fn some<S: serde::Serializer>(value: &Option<Value>, serializer: S) -> Result<S::Ok, S::Error> {
-    value.serialize(serializer)
-}
-
 impl Row {
     /// The status of `object`.
     pub fn of(object: &Value, options: &Options) -> Row {
@@ -67,7 +53,7 @@ impl Row {
             Ok(outcome) => {
                 row.status = outcome.status;
                 row.conditions = outcome.condition.into_iter().map(RowCondition::from).collect();
-                row.evidence = outcome.evidence.iter().map(RowEvidence::from).collect();
+                row.evidence = outcome.evidence.iter().map(|evidence| evidence.into_owned()).collect();
                 row.message = outcome.message.into_owned();
             }
             Err(refusal) => row.error = Some(refusal.to_string()),
@@ -134,22 +120,6 @@ impl From<kstatus::Condition<'_>> for RowCondition {
             status: "True",
             reason: condition.reason.into_owned(),
             message: condition.message.into_owned(),
-        }
-    }
-}
-
-impl From<&kstatus::Evidence<'_>> for RowEvidence {
-    fn from(evidence: &kstatus::Evidence<'_>) -> Self {
-        RowEvidence { path: evidence.path.to_string(), value: evidence.value.cloned() }
-    }
-}
-
-/// `status.phase="Lost"`, or `status.phase (absent)`.
-impl std::fmt::Display for RowEvidence {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match &self.value {
-            Some(value) => write!(f, "{}={value}", self.path),
-            None => write!(f, "{} (absent)", self.path),
         }
     }
 }

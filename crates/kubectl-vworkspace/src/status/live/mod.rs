@@ -18,7 +18,7 @@ use kstatus::Options;
 
 use super::StatusError;
 use super::args::StatusArgs;
-use super::report::{self, Report};
+use super::report::Report;
 use super::row::Row;
 use crate::exit::Exit;
 use crate::paint::Colour;
@@ -85,36 +85,71 @@ pub(super) fn run(
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(LiveError::Runtime)?;
     runtime.block_on(async {
-        let targets = targets(args, &requests).await?;
+        let mut told = Told { err, refused: Exit::AllCurrent };
+        let targets = targets(args, &requests, &mut told).await?;
         let report = Report { output: args.output, colour };
-        match (args.wait, args.watch) {
-            (Some(wanted), _) => wait::until(wanted.into(), args, targets, report, out, err).await,
-            (None, true) => follow::changes(args, targets, report, out, err).await,
+        let exit = match (args.wait, args.watch) {
+            _ if targets.is_empty() => report.write_found(&[], told.refused, out)?,
+            (Some(wanted), _) => wait::until(wanted.into(), args, targets, report, out, &mut told).await?,
+            (None, true) => follow::changes(args, targets, report, out, &mut told).await?,
             (None, false) => {
-                let rows = once(args, &targets).await?;
-                report.write(&rows, out)?;
-                Ok(report::exit(&rows))
+                let rows = once(args, &targets, &mut told).await?;
+                report.write_found(&rows, told.refused, out)?
             }
-        }
+        };
+        Ok(exit.max(told.refused))
     })
 }
 
-async fn targets(args: &StatusArgs, requests: &[Request]) -> Result<Vec<Target>, LiveError> {
+/// Where people are told what goes on, and whether anything was refused: one type or object that cannot be read does
+/// not take the others with it.
+pub(super) struct Told<'e, W> {
+    err: &'e mut W,
+    refused: Exit,
+}
+
+impl<W: Write> Told<'_, W> {
+    fn refuse(&mut self, error: &LiveError) -> std::io::Result<()> {
+        self.refused = Exit::Refused;
+        writeln!(self.err, "error: {error}")
+    }
+}
+
+async fn targets(
+    args: &StatusArgs,
+    requests: &[Request],
+    told: &mut Told<'_, impl Write>,
+) -> Result<Vec<Target>, StatusError> {
     let connection = connect::cluster(args).await?;
     let catalogue = Catalogue::discover(&connection.client).await?;
     let mut targets = Vec::new();
     for request in requests {
-        for kind in catalogue.find(&request.kind).map_err(LiveError::Arguments)? {
-            targets.push(Target::new(&connection, kind, request.name.as_deref(), args)?);
+        match catalogue.find(&request.kind) {
+            Ok(kinds) => {
+                for kind in kinds {
+                    targets.push(Target::new(&connection, kind, request.name.as_deref(), args)?);
+                }
+            }
+            Err(unknown) => told.refuse(&LiveError::Arguments(unknown))?,
         }
     }
     Ok(targets)
 }
 
-async fn once(args: &StatusArgs, targets: &[Target]) -> Result<Vec<Row>, LiveError> {
+async fn once(
+    args: &StatusArgs,
+    targets: &[Target],
+    told: &mut Told<'_, impl Write>,
+) -> Result<Vec<Row>, StatusError> {
     let mut rows = Vec::new();
     for target in targets {
-        let objects = target.read().await?;
+        let objects = match target.read().await {
+            Ok(objects) => objects,
+            Err(error) => {
+                told.refuse(&error)?;
+                continue;
+            }
+        };
         let options = Options { profile: args.profile.into(), now: Timestamp::now() };
         if let (true, Some(missing)) = (objects.is_empty(), target.missing()) {
             rows.push(missing);

@@ -24,20 +24,39 @@ struct TargetState {
     /// What to show while a named object does not exist.
     missing: Option<Row>,
     synced: bool,
+    given_up: bool,
     listed: BTreeSet<Key>,
 }
 
 impl Tracked {
     /// Nothing seen yet. `missing`: for each target, the row of its named object while that does not exist.
     pub fn new(missing: impl IntoIterator<Item = Option<Row>>) -> Tracked {
-        let state = |missing| TargetState { missing, synced: false, listed: BTreeSet::new() };
+        let state =
+            |missing| TargetState { missing, synced: false, given_up: false, listed: BTreeSet::new() };
         let targets = missing.into_iter().map(state).collect();
         Tracked { objects: BTreeMap::new(), rows: BTreeMap::new(), targets }
     }
 
-    /// Whether all targets have been listed once.
+    /// Whether all targets have been listed once, or given up.
     pub fn is_synced(&self) -> bool {
-        self.targets.iter().all(|target| target.synced)
+        self.targets.iter().all(|target| target.synced || target.given_up)
+    }
+
+    /// Nothing more is expected of `target`.
+    pub fn give_up(&mut self, target: usize) {
+        if let Some(state) = self.targets.get_mut(target) {
+            state.given_up = true;
+        }
+    }
+
+    /// Whether nothing more is expected of `target`.
+    pub fn has_given_up(&self, target: usize) -> bool {
+        self.targets.get(target).is_some_and(|state| state.given_up)
+    }
+
+    /// Whether nothing more is expected of any target.
+    pub fn is_hopeless(&self) -> bool {
+        self.targets.iter().all(|target| target.given_up)
     }
 
     /// Whether `target` has been listed once.
@@ -52,7 +71,7 @@ impl Tracked {
 
     /// Takes an event of `target`; returns the rows that changed.
     pub fn apply(&mut self, target: usize, event: Event<Value>, options: &Options) -> Vec<Row> {
-        let Some(state) = self.targets.get_mut(target) else {
+        let Some(state) = self.targets.get_mut(target).filter(|state| !state.given_up) else {
             return Vec::new();
         };
         match event {

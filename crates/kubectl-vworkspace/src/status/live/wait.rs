@@ -6,24 +6,24 @@ use std::time::Instant;
 use futures::StreamExt;
 use kstatus::Status;
 
-use super::LiveError;
-use super::follow::{RECONSIDER, is_final, options, watch_all};
+use super::follow::{RECONSIDER, options, watch_all};
 use super::target::Target;
 use super::tracked::{Progress, Tracked};
+use super::{LiveError, Told};
 use crate::exit::Exit;
 use crate::status::StatusError;
 use crate::status::args::StatusArgs;
 use crate::status::report::{self, Report};
 use crate::status::row::Row;
 
-/// Progress goes to `err`, the final state to `out`.
+/// Progress is told, the final state goes to `out`.
 pub(super) async fn until(
     wanted: Status,
     args: &StatusArgs,
     targets: Vec<Target>,
     report: Report,
     out: &mut impl Write,
-    err: &mut impl Write,
+    told: &mut Told<'_, impl Write>,
 ) -> Result<Exit, StatusError> {
     let mut tracked = Tracked::new(targets.iter().map(Target::missing));
     let mut events = watch_all(&targets);
@@ -37,15 +37,14 @@ pub(super) async fn until(
             event = events.next() => match event {
                 None => break,
                 Some((target, Ok(event))) => tracked.apply(target, event, &options(args)),
-                Some((target, Err(error))) if is_final(&tracked, target, &error) => return Err(error.into()),
-                Some((_, Err(error))) => {
-                    writeln!(err, "warning: {error}; trying again")?;
+                Some((target, Err(error))) => {
+                    told.watch_failed(&mut tracked, target, &error)?;
                     Vec::new()
                 }
             },
             _ = clock.tick() => tracked.reconsider(&options(args)),
             () = &mut deadline => {
-                writeln!(err, "{}", timed_out(&tracked.rows(), wanted, args))?;
+                writeln!(told.err, "{}", timed_out(&tracked.rows(), wanted, args))?;
                 break;
             }
             interrupted = tokio::signal::ctrl_c() => {
@@ -53,6 +52,9 @@ pub(super) async fn until(
                 break;
             }
         };
+        if tracked.is_hopeless() {
+            break;
+        }
         if !tracked.is_synced() {
             continue;
         }
@@ -60,7 +62,7 @@ pub(super) async fn until(
         let progress = Progress::of(&rows, wanted);
         for row in if shown { &changed } else { &rows } {
             let seconds = started.elapsed().as_secs();
-            writeln!(err, "{}", progress_line(seconds, progress, wanted, row, report))?;
+            writeln!(told.err, "{}", progress_line(seconds, progress, wanted, row, report))?;
         }
         shown = true;
         if progress.is_over(wanted) {
@@ -68,7 +70,7 @@ pub(super) async fn until(
         }
     }
     let rows = tracked.rows();
-    report.write(&rows, out)?;
+    report.write_found(&rows, told.refused, out)?;
     Ok(exit(&rows, wanted, tracked.is_synced()))
 }
 

@@ -1,7 +1,7 @@
-//! Cutting a file at its `---` lines. YAML has no other meaning for one that starts a line, and valid JSON has none
-//! at all, so this needs to understand neither.
+//! Cutting a file at its `---` and `...` lines. YAML has no other meaning for one that starts a line, and valid JSON has
+//! none at all, so this needs to understand neither.
 
-/// A part of a file between two `---` lines.
+/// A part of a file between two such lines.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Chunk<'a> {
     /// The text, with the `---` line that opens it if something else is on that line.
@@ -40,7 +40,7 @@ fn separator(text: &[u8]) -> Option<(usize, usize, &[u8])> {
     let mut start = 0;
     for (number, line) in text.split_inclusive(|byte| *byte == b'\n').enumerate() {
         let end = start + line.len();
-        match line.strip_prefix(b"---") {
+        match line.strip_prefix(b"---").or_else(|| line.strip_prefix(b"...")) {
             // The content of `--- content` belongs to what follows; at the very start it has been cut already.
             Some(after) if is_blank(after) => return Some((start, number + 1, text.get(end..)?)),
             Some([b' ' | b'\t', ..]) if start > 0 => return Some((start, number, text.get(start..)?)),
@@ -67,7 +67,6 @@ impl Chunk<'_> {
             Some((b'#' | b'%', _)) if self.text.split(|byte| *byte == b'\n').all(is_insignificant) => {
                 Syntax::Blank
             }
-            Some(_) if text == b"..." => Syntax::Blank,
             Some(_) => Syntax::Yaml,
         }
     }
@@ -100,6 +99,14 @@ mod tests {
         assert_eq!(parts("a\n--- {b: c}\nd"), [("a\n", 0), ("--- {b: c}\nd", 1)]);
         assert_eq!(parts("--- a\n--- b"), [("--- a\n", 0), ("--- b", 1)]);
         assert_eq!(parts(""), [("", 0)]);
+    }
+
+    #[test]
+    fn documents_end_where_a_line_starts_with_three_dots() {
+        assert_eq!(parts("a\n...\nb\n"), [("a\n", 0), ("b\n", 2)]);
+        assert_eq!(parts("a\n... # end\r\n---\nb"), [("a\n", 0), ("", 2), ("b", 3)]);
+        assert_eq!(parts("a\n..."), [("a\n", 0), ("", 2)]);
+        assert_eq!(parts("a: |\n  ...\n....\n...x\n"), [("a: |\n  ...\n....\n...x\n", 0)]);
     }
 
     #[test]

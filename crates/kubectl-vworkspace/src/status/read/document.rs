@@ -1,12 +1,12 @@
 //! One document: an object, a List of them, or an array of them.
 //!
-//! Items are judged while they are read. Whether the document is a List shows in its `kind`, which may come after
-//! `items`; so the answers are held until its end.
+//! Items are judged while they are read. Whether the document is a List shows in its `kind` and `metadata`, which may
+//! come after `items`; so the answers are held until its end. Nothing is held of what is known to be no List.
 
 use std::fmt;
 
 use kstatus::{Options, Profile};
-use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
 use super::object::{Numbers, Part, ValueSeed};
@@ -18,6 +18,7 @@ use crate::status::row::Row;
 pub(super) struct Draft {
     options: Options,
     root: Root,
+    items_are: Items,
     items: Vec<Item>,
     /// How many items were read; a List among them counts as one.
     read: usize,
@@ -29,6 +30,16 @@ enum Root {
     Object(Map<String, Value>),
     Array,
     Other(Value),
+}
+
+/// What the field `items` was found to be.
+#[derive(Debug)]
+enum Items {
+    /// Not there, or null.
+    Nothing,
+    List,
+    /// What there is instead, in words.
+    Other(String),
 }
 
 #[derive(Debug)]
@@ -48,7 +59,7 @@ pub(super) struct Found {
 
 impl Draft {
     pub(super) fn new(options: Options) -> Draft {
-        Draft { options, root: Root::Nothing, items: Vec::new(), read: 0 }
+        Draft { options, root: Root::Nothing, items_are: Items::Nothing, items: Vec::new(), read: 0 }
     }
 
     /// The seed that fills this draft.
@@ -56,32 +67,56 @@ impl Draft {
         DraftSeed { draft: self, numbers }
     }
 
+    /// Whether there was anything at all.
+    pub(super) fn is_empty(&self) -> bool {
+        matches!(self.root, Root::Nothing)
+    }
+
     /// Judges what is left. A document that broke off has what came before, unless that is half an object.
     pub(super) fn finish(self, broken: Option<Problem>) -> Found {
-        let Draft { options, root, items, .. } = self;
+        let Draft { options, root, items_are, items, .. } = self;
         let mut found = Found::default();
         match root {
             Root::Nothing | Root::Array => found.take_items(items, &options, None),
             Root::Other(value) => {
-                let text = format!("expected an object with apiVersion and kind, found {}", name_of(&value));
+                let text = format!("expected an object with `kind`, found {}", name_of(&value));
                 found.problems.push(Problem::new(text));
             }
-            Root::Object(root) => {
-                let names = ListNames::of(&root);
-                if names.is_some() || broken.is_some() {
+            Root::Object(root) if broken.is_some() => {
+                let names = ListNames::of(&root, &items_are);
+                if names.is_some() || may_be_list(&root) {
                     found.take_items(items, &options, names.as_ref());
-                } else {
-                    found.take_object(&Value::Object(root), &options, None);
                 }
             }
+            Root::Object(root) => match (ListNames::of(&root, &items_are), items_are) {
+                (Some(_), Items::Other(other)) => found.problems.push(wrong_items(&other)),
+                (Some(names), _) => found.take_items(items, &options, Some(&names)),
+                (None, _) => found.take_object(&Value::Object(root), &options, None),
+            },
         }
         found.problems.extend(broken);
         found
     }
 
+    /// Whether what was read so far may turn out to be a List.
+    fn may_be_list(&self) -> bool {
+        match &self.root {
+            Root::Object(root) => may_be_list(root),
+            Root::Nothing | Root::Array => true,
+            Root::Other(_) => false,
+        }
+    }
+
+    /// A field given twice has its last value.
+    fn start_items(&mut self, are: Items) {
+        self.items_are = are;
+        self.items.clear();
+        self.read = 0;
+    }
+
     fn add_item(&mut self, value: Value) {
         let names = match &self.root {
-            Root::Object(root) => ListNames::of(root),
+            Root::Object(root) => ListNames::of(root, &self.items_are),
             _ => None,
         };
         self.keep(value, names.as_ref());
@@ -93,10 +128,7 @@ impl Draft {
             Flat::List(values, names) => values.into_iter().for_each(|value| self.keep(value, Some(&names))),
             Flat::Object(value) if is_nameless(&value) => self.items.push(Item::Nameless(self.read, value)),
             Flat::Object(value) => self.items.push(Item::Judged(Row::of(&value, &self.options))),
-            Flat::Other(value) => {
-                let text = format!("expected an object, found {}", name_of(&value));
-                self.items.push(Item::Wrong(Problem::new(text).of_item(self.read)));
-            }
+            Flat::Wrong(problem) => self.items.push(Item::Wrong(problem.of_item(self.read))),
         }
     }
 }
@@ -147,7 +179,7 @@ fn nameless(value: &Value) -> Option<Problem> {
         Some(Value::String(_)) => return None,
         Some(other) => format!("{} as kind", name_of(other)),
     };
-    Some(Problem::new(format!("expected an object with apiVersion and kind, found {kind}")))
+    Some(Problem::new(format!("expected an object with `kind`, found {kind}")))
 }
 
 /// What the items of a List are if they do not say so themselves.
@@ -158,29 +190,58 @@ struct ListNames {
 }
 
 impl ListNames {
-    /// `None` if the object is no List.
-    fn of(root: &Map<String, Value>) -> Option<ListNames> {
+    /// `None` if the object is no List. `kind: List` is one, whatever else it has; of other kinds that end so only
+    /// those that have items and no name: an AllowList is an object as any other.
+    fn of(root: &Map<String, Value>, items: &Items) -> Option<ListNames> {
         let text = |key| root.get(key).and_then(Value::as_str).unwrap_or_default();
-        let item_kind = text("kind").strip_suffix("List")?.to_owned();
-        Some(ListNames { api_version: text("apiVersion").to_owned(), item_kind })
+        let item_kind = text("kind").strip_suffix("List")?;
+        let is_list = item_kind.is_empty() || (matches!(items, Items::List) && !has_name(root));
+        is_list.then(|| ListNames {
+            api_version: text("apiVersion").to_owned(),
+            item_kind: item_kind.to_owned(),
+        })
     }
+}
+
+/// Whether an object of which only these fields are known may yet be a List.
+fn may_be_list(root: &Map<String, Value>) -> bool {
+    match root.get("kind").map(|kind| kind.as_str().unwrap_or_default()) {
+        None | Some("List") => true,
+        Some(kind) => kind.ends_with("List") && !has_name(root),
+    }
+}
+
+fn has_name(root: &Map<String, Value>) -> bool {
+    let name = root.get("metadata").and_then(|metadata| metadata.get("name"));
+    name.is_some_and(|name| !name.is_null() && name != "")
+}
+
+fn wrong_items(found: &str) -> Problem {
+    Problem::new(format!("expected a list as `items` of a List, found {found}"))
 }
 
 enum Flat {
     Object(Value),
     List(Vec<Value>, ListNames),
-    Other(Value),
+    Wrong(Problem),
 }
 
 /// Gives an item its names, or takes a List in a List apart.
 fn flatten(value: Value, names: Option<&ListNames>) -> Flat {
     let Value::Object(mut fields) = value else {
-        return Flat::Other(value);
+        return Flat::Wrong(Problem::new(format!("expected an object, found {}", name_of(&value))));
     };
-    if let Some(inner) = ListNames::of(&fields)
-        && let Some(Value::Array(items)) = fields.get_mut("items")
-    {
-        return Flat::List(std::mem::take(items), inner);
+    let items_are = match fields.get("items") {
+        None | Some(Value::Null) => Items::Nothing,
+        Some(Value::Array(_)) => Items::List,
+        Some(other) => Items::Other(name_of(other)),
+    };
+    if let Some(inner) = ListNames::of(&fields, &items_are) {
+        return match (items_are, fields.remove("items")) {
+            (Items::Other(other), _) => Flat::Wrong(wrong_items(&other)),
+            (_, Some(Value::Array(items))) => Flat::List(items, inner),
+            _ => Flat::List(Vec::new(), inner),
+        };
     }
     if let Some(names) = names.filter(|names| !names.item_kind.is_empty())
         && !fields.contains_key("kind")
@@ -262,18 +323,18 @@ impl<'de> Visitor<'de> for DraftSeed<'_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<(), A::Error> {
         self.draft.root = Root::Array;
-        ItemsSeed { draft: self.draft, numbers: self.numbers }.visit_seq(seq).map(|_| ())
+        ItemsSeed { draft: self.draft, numbers: self.numbers }.visit_seq(seq)
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         self.draft.root = Root::Object(Map::new());
         let seed = ValueSeed { part: Part::Object, numbers: self.numbers };
         while let Some(key) = map.next_key::<String>()? {
-            let value = if key == "items" {
-                map.next_value_seed(ItemsSeed { draft: &mut *self.draft, numbers: self.numbers })?
-            } else {
-                seed.field(&key, &mut map)?
-            };
+            if key == "items" {
+                map.next_value_seed(ItemsSeed { draft: &mut *self.draft, numbers: self.numbers })?;
+                continue;
+            }
+            let value = seed.field(&key, &mut map)?;
             if let (Some(value), Root::Object(root)) = (value, &mut self.draft.root) {
                 root.insert(key, value);
             }
@@ -282,7 +343,7 @@ impl<'de> Visitor<'de> for DraftSeed<'_> {
     }
 }
 
-/// Reads `items`: judged one by one if they are a list, of no interest otherwise.
+/// Reads `items`: judged one by one if they are a list of a List, of no interest otherwise.
 #[derive(Debug)]
 struct ItemsSeed<'d> {
     draft: &'d mut Draft,
@@ -290,54 +351,67 @@ struct ItemsSeed<'d> {
 }
 
 impl<'de> DeserializeSeed<'de> for ItemsSeed<'_> {
-    type Value = Option<Value>;
+    type Value = ();
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Option<Value>, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
         deserializer.deserialize_any(self)
     }
 }
 
+impl ItemsSeed<'_> {
+    fn other<E>(self, value: &Value) -> Result<(), E> {
+        self.draft.start_items(Items::Other(name_of(value)));
+        Ok(())
+    }
+}
+
 impl<'de> Visitor<'de> for ItemsSeed<'_> {
-    type Value = Option<Value>;
+    type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("items")
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Option<Value>, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
+        self.draft.start_items(Items::List);
+        if !self.draft.may_be_list() {
+            while seq.next_element::<IgnoredAny>()?.is_some() {}
+            return Ok(());
+        }
         let seed = ValueSeed { part: Part::Object, numbers: self.numbers };
         while let Some(value) = seq.next_element_seed(seed)? {
             self.draft.add_item(value);
         }
-        Ok(None)
+        Ok(())
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Option<Value>, A::Error> {
-        while map.next_entry::<serde::de::IgnoredAny, serde::de::IgnoredAny>()?.is_some() {}
-        Ok(None)
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        self.other(&Value::Object(Map::new()))
     }
 
-    fn visit_unit<E>(self) -> Result<Option<Value>, E> {
-        Ok(None)
+    fn visit_unit<E>(self) -> Result<(), E> {
+        self.draft.start_items(Items::Nothing);
+        Ok(())
     }
 
-    fn visit_bool<E>(self, _: bool) -> Result<Option<Value>, E> {
-        Ok(None)
+    fn visit_bool<E>(self, flag: bool) -> Result<(), E> {
+        self.other(&Value::from(flag))
     }
 
-    fn visit_i64<E>(self, _: i64) -> Result<Option<Value>, E> {
-        Ok(None)
+    fn visit_i64<E>(self, number: i64) -> Result<(), E> {
+        self.other(&Value::from(number))
     }
 
-    fn visit_u64<E>(self, _: u64) -> Result<Option<Value>, E> {
-        Ok(None)
+    fn visit_u64<E>(self, number: u64) -> Result<(), E> {
+        self.other(&Value::from(number))
     }
 
-    fn visit_f64<E>(self, _: f64) -> Result<Option<Value>, E> {
-        Ok(None)
+    fn visit_f64<E>(self, number: f64) -> Result<(), E> {
+        self.other(&Value::from(number))
     }
 
-    fn visit_str<E>(self, _: &str) -> Result<Option<Value>, E> {
-        Ok(None)
+    fn visit_str<E>(self, text: &str) -> Result<(), E> {
+        self.other(&Value::from(text))
     }
 }

@@ -10,7 +10,8 @@ use super::problem::{Place, Problem};
 /// A file with more broken values than this is no file of objects, and looking for more takes ever longer.
 const MOST_BROKEN: usize = 1000;
 
-/// Reads all values of a chunk. After a broken one the next line that starts with `{` or `[` is tried.
+/// Reads all values of a chunk. After a broken one the text behind its last brace is tried, or the next line that
+/// starts with `{` or `[`, whichever comes first.
 pub(super) fn read(chunk: &Chunk<'_>, documents: &mut Documents<'_>) {
     let mut cursor = Cursor { text: chunk.text, at: 0, line: chunk.lines_before + 1, column: 1 };
     let mut recovering = false;
@@ -55,7 +56,7 @@ fn expected_object(found: &[u8]) -> String {
     format!("failed to read JSON: expected an object that starts with {{, found {short:?}")
 }
 
-/// Length of the value that `text` starts with, which is known to be valid.
+/// Length of the value that `text` starts with, by its braces; all of it if they do not balance.
 fn end_of_value(text: &[u8]) -> usize {
     let mut depth = 0_usize;
     let mut bytes = text.iter().enumerate();
@@ -121,11 +122,13 @@ impl<'a> Cursor<'a> {
         !self.rest().is_empty()
     }
 
-    /// To the next line that may start a value, or to the end.
+    /// Behind the broken value here, to the next line that may start a value, or to the end.
     fn skip_to_next_start(&mut self) {
         let rest = self.rest();
         let starts = |pair: &[u8]| matches!(pair, [b'\n', b'{' | b'[']);
         let next = rest.windows(2).position(starts).map_or(rest.len(), |index| index + 1);
-        self.advance(next);
+        let broken = rest.get(..next).unwrap_or_default();
+        let is_value = broken.starts_with(b"{") || broken.starts_with(b"[");
+        self.advance(if is_value { end_of_value(broken) } else { next });
     }
 }

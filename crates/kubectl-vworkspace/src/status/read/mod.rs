@@ -110,10 +110,14 @@ struct Documents<'r> {
 impl Documents<'_> {
     /// Takes one document. `read` fills the draft; what it got before it broke still counts.
     fn add(&mut self, read: impl FnOnce(&mut Draft) -> Result<(), Problem>) -> Result<(), ()> {
-        self.count += 1;
         let mut draft = Draft::new(self.rows.options);
         let result = read(&mut draft);
         let broken = result.is_err();
+        // Null is what an empty document means.
+        if draft.is_empty() && !broken {
+            return Ok(());
+        }
+        self.count += 1;
         let found = draft.finish(result.err());
         self.rows.rows.extend(found.rows);
         let (source, document) = (self.source, self.count);

@@ -73,7 +73,9 @@ impl ValueSeed {
     fn float(self, number: f64) -> Value {
         // Go writes floats of this size without an exponent, and an i64 holds them.
         let fits = number.fract() == 0.0 && number.abs() < 2_f64.powi(63);
-        if self.numbers == Numbers::IntegralFloatsAreIntegers && fits {
+        // `-0` is an integer; serde_json makes a float of it.
+        let is_negative_zero = number == 0.0 && number.is_sign_negative();
+        if is_negative_zero || (self.numbers == Numbers::IntegralFloatsAreIntegers && fits) {
             #[expect(clippy::cast_possible_truncation, reason = "integral and in range")]
             return Value::from(number as i64);
         }

@@ -1,6 +1,9 @@
-//! YAML, as kubectl reads it: version 1.1 booleans and octal numbers, merge keys; but a key given twice is an error.
+//! YAML, as kubectl reads it: version 1.1 booleans and octal numbers, merge keys. Of a key given twice the last value
+//! counts; the strict profile refuses it.
 
+use kstatus::Profile;
 use serde::de::DeserializeSeed;
+use serde_saphyr::DuplicateKeyPolicy;
 
 use super::Documents;
 use super::chunk::Chunk;
@@ -12,10 +15,12 @@ const DEPTH: usize = 128;
 
 /// Reads the one document of a chunk.
 pub(super) fn read(chunk: &Chunk<'_>, documents: &mut Documents<'_>) {
+    let profile = documents.rows.options.profile;
     // Whether it could be read shows in the problems.
     let _ = documents.add(|draft| {
         let text = text_of(chunk)?;
-        serde_saphyr::with_deserializer_from_str_with_options(text, options(text.len()), |deserializer| {
+        let options = options(text.len(), profile);
+        serde_saphyr::with_deserializer_from_str_with_options(text, options, |deserializer| {
             draft.seed(Numbers::IntegralFloatsAreIntegers).deserialize(deserializer)
         })
         .map_err(|error| problem(&error, chunk))
@@ -33,7 +38,7 @@ fn text_of<'a>(chunk: &Chunk<'a>) -> Result<&'a str, Problem> {
 }
 
 /// Size is limited by the file, which is in memory already; what one can make of a small file stays limited.
-fn options(length: usize) -> serde_saphyr::Options {
+fn options(length: usize, profile: Profile) -> serde_saphyr::Options {
     let most = length.saturating_add(16).saturating_mul(2);
     serde_saphyr::options! {
         budget: serde_saphyr::budget! {
@@ -43,6 +48,10 @@ fn options(length: usize) -> serde_saphyr::Options {
             max_depth: DEPTH,
             max_merge_keys: most,
             enforce_alias_anchor_ratio: false,
+        },
+        duplicate_keys: match profile {
+            Profile::Compatible => DuplicateKeyPolicy::LastWins,
+            Profile::Strict => DuplicateKeyPolicy::Error,
         },
         emit_comments: false,
         legacy_octal_numbers: true,
