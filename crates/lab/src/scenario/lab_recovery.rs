@@ -126,7 +126,8 @@ impl Namespaces {
 
     /// Processes that are in one of them. Mounts, networks and packet rules live exactly as long as somebody is.
     fn inhabitants(&self) -> Vec<String> {
-        let all = process_table::all().into_iter();
+        // One that has ended and only waits for its parent is in no namespace any more.
+        let all = process_table::all().into_iter().filter(|process| process_table::is_alive(process.pid));
         let inside = all.filter(|process| {
             Self::of_process(process.pid).iter().any(|namespace| self.0.contains(namespace))
         });
