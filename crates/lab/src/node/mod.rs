@@ -107,7 +107,7 @@ impl Node {
 
     /// containerd's socket, through the node's own mounts.
     pub(crate) fn containerd(&self) -> PathBuf {
-        PathBuf::from(format!("/proc/{}/root/run/containerd/containerd.sock", self.pid))
+        Path::new("/proc").join(self.pid.to_string()).join("root").join("run/containerd/containerd.sock")
     }
 
     /// A first process that is only waited for has ended, and with it everything else.
