@@ -100,7 +100,7 @@ pub(crate) async fn run(paths: &Paths, chosen: &Chosen<'_>) -> Result<Tally> {
         unit_tests(chosen.filter, &mut tally)?;
     }
     run_scenarios(paths, chosen, &scenarios, &mut tally).await?;
-    if tally.is_empty() {
+    if tally.is_empty() && scenarios.is_empty() {
         let filter = chosen.filter.unwrap_or_default();
         let names: Vec<&str> = scenario::ALL.iter().map(|scenario| scenario.name).collect();
         let text = format!(
@@ -222,8 +222,13 @@ async fn run_scenarios(
     if possible.is_empty() {
         return Ok(());
     }
-    let programs = cargo(&["build", "--workspace", "--bins", "--locked", "--quiet"]);
-    quietly(programs).context("failed to build the programs that scenarios run")?;
+    let started = Instant::now();
+    let programs = quietly(cargo(&["build", "--workspace", "--bins", "--locked", "--quiet"]));
+    if let Err(error) = programs {
+        tally.count(false);
+        tell("the programs that scenarios run", Some(&error), started);
+        return Ok(());
+    }
     let was_running = chosen.kubeconfig.is_some() || Node::find(paths).is_some();
     let addons = Addon::selected(&needs_of(&possible), paths)?;
     let wanted = Wanted { addons: &addons, port: None, kubeconfig: chosen.kubeconfig };

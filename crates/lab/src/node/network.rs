@@ -35,7 +35,7 @@ pub(crate) struct Published {
     pub(crate) to: String,
 }
 
-/// Makes the network namespace: a bridge carries the node's address, since a name space starts with nothing, and
+/// Makes the network namespace: a bridge carries the node's address, since a namespace starts with nothing, and
 /// is the default route, since a packet to a service needs a route before kube-proxy's rules see it.
 pub(crate) fn create() -> Result<()> {
     for command in [
