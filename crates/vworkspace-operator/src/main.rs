@@ -4,6 +4,8 @@
 
 mod controllers;
 mod flux;
+#[allow(dead_code, reason = "wired in by the next commit")]
+mod windows;
 
 use std::net::SocketAddr;
 use std::process::ExitCode;
