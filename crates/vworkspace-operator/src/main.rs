@@ -2,6 +2,8 @@
 //! belongs here: the controllers with their rules, what we read of other projects' kinds, and the program's flags. What
 //! does not: how plans are carried out (`operator-kit`), the shape of our kinds (`vworkspace-api`).
 
+#[allow(dead_code, reason = "wired in by the next commit")]
+mod catalog_policy;
 mod controllers;
 mod flux;
 #[allow(dead_code, reason = "wired in by the next commit")]
