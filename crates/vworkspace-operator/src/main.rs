@@ -7,6 +7,8 @@ mod catalog_policy;
 mod controllers;
 mod flux;
 #[allow(dead_code, reason = "wired in by the next commit")]
+mod inline_secrets;
+#[allow(dead_code, reason = "wired in by the next commit")]
 mod windows;
 
 use std::net::SocketAddr;
