@@ -9,6 +9,8 @@ mod flux;
 #[allow(dead_code, reason = "wired in by the next commit")]
 mod inline_secrets;
 #[allow(dead_code, reason = "wired in by the next commit")]
+mod quotation;
+#[allow(dead_code, reason = "wired in by the next commit")]
 mod windows;
 
 use std::net::SocketAddr;
