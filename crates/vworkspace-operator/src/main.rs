@@ -28,6 +28,12 @@ struct Flags {
     /// How many objects of a kind are worked on at once.
     #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=256))]
     workers: u16,
+    /// The namespaces to look at, separated by commas; all if not given.
+    #[arg(long, value_delimiter = ',')]
+    watch_namespaces: Vec<String>,
+    /// The id of the cluster; the uid of namespace kube-system if not given.
+    #[arg(long, env = "CLUSTER_ID")]
+    cluster_id: Option<String>,
     /// How much is logged: debug, info, warn or error.
     #[arg(long, default_value = "info")]
     zap_log_level: Verbosity,
@@ -44,6 +50,8 @@ fn main() -> ExitCode {
         lease: "vworkspace-app-operator".to_owned(),
         address: flags.listen,
         workers: flags.workers.into(),
+        watch_namespaces: flags.watch_namespaces,
+        cluster_id: flags.cluster_id,
     };
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
