@@ -5,12 +5,18 @@
 // Not wired yet: the application controller reads it once it watches cert-manager's kinds.
 #[allow(dead_code)]
 mod certificates;
+#[allow(dead_code, reason = "wired in by the next commit")]
+mod catalog_policy;
 mod controllers;
 // Not wired yet: the application controller reads it once it watches external-secrets' kinds.
 #[allow(dead_code)]
 mod external_secrets;
 mod flux;
 mod foreign;
+#[allow(dead_code, reason = "wired in by the next commit")]
+mod inline_secrets;
+#[allow(dead_code, reason = "wired in by the next commit")]
+mod windows;
 
 use std::net::SocketAddr;
 use std::process::ExitCode;
