@@ -2,8 +2,15 @@
 //! belongs here: the controllers with their rules, what we read of other projects' kinds, and the program's flags. What
 //! does not: how plans are carried out (`operator-kit`), the shape of our kinds (`vworkspace-api`).
 
+// Not wired yet: the application controller reads it once it watches cert-manager's kinds.
+#[allow(dead_code)]
+mod certificates;
 mod controllers;
+// Not wired yet: the application controller reads it once it watches external-secrets' kinds.
+#[allow(dead_code)]
+mod external_secrets;
 mod flux;
+mod foreign;
 
 use std::net::SocketAddr;
 use std::process::ExitCode;
