@@ -1,0 +1,6 @@
+//! What cannot be watched and may not block a reconcile: it runs beside it and feeds its cache. Nothing here decides
+//! about conditions.
+
+mod get;
+pub(crate) mod probe;
+mod unverified_tls;
