@@ -7,13 +7,14 @@
 mod certificates;
 mod controllers;
 // Not wired yet: the kit's scheduling of errands is being written.
-#[allow(dead_code)]
+#[allow(dead_code, unused_imports)]
 mod errands;
 // Not wired yet: the application controller reads it once it watches external-secrets' kinds.
 #[allow(dead_code)]
 mod external_secrets;
 mod flux;
 mod foreign;
+mod one_line;
 
 use std::net::SocketAddr;
 use std::process::ExitCode;
