@@ -6,6 +6,9 @@
 #[allow(dead_code)]
 mod certificates;
 mod controllers;
+// Not wired yet: the application controller lists them once it watches Services and Ingresses.
+#[allow(dead_code)]
+mod endpoints;
 // Not wired yet: the kit's scheduling of errands is being written.
 #[allow(dead_code, unused_imports)]
 mod errands;
