@@ -221,7 +221,10 @@ impl fmt::Display for Ask<'_> {
 /// Where a Service is reached. A Service of type ExternalName can have any address: those that lead into our own pod or
 /// to the cloud's metadata are no answer.
 async fn addresses_of_service(name: String, port: u16) -> io::Result<Vec<SocketAddr>> {
-    let found: Vec<_> = lookup_host((name, port)).await?.collect();
+    only_of_services(lookup_host((name, port)).await?.collect())
+}
+
+fn only_of_services(found: Vec<SocketAddr>) -> io::Result<Vec<SocketAddr>> {
     match found.iter().find(|address| !may_be_a_service(address.ip())) {
         Some(address) => Err(io::Error::new(
             io::ErrorKind::InvalidData,
