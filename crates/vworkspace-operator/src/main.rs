@@ -19,6 +19,8 @@ mod foreign;
 #[allow(dead_code, reason = "wired in by the next commit")]
 mod inline_secrets;
 #[allow(dead_code, reason = "wired in by the next commit")]
+mod quotation;
+#[allow(dead_code, reason = "wired in by the next commit")]
 mod windows;
 mod one_line;
 
