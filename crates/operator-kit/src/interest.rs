@@ -29,18 +29,10 @@ impl Interest {
         Self { resource: resource_of::<K>(), selection }
     }
 
-    /// These objects of a kind that we have no type for.
+    /// What the kind is called.
     #[must_use]
-    pub fn of_kind(api_version: &str, kind: &str, plural: &str, selection: Selection) -> Self {
-        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
-        let resource = ApiResource {
-            group: group.to_owned(),
-            version: version.to_owned(),
-            api_version: api_version.to_owned(),
-            kind: kind.to_owned(),
-            plural: plural.to_owned(),
-        };
-        Self { resource, selection }
+    pub fn kind(&self) -> &str {
+        &self.resource.kind
     }
 }
 

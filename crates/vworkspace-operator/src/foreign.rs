@@ -1,5 +1,6 @@
 //! What the kinds of other projects have in common: how they are named, and conditions.
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde::Deserialize;
 
 use crate::one_line::one_line;
@@ -14,6 +15,7 @@ pub(crate) struct ForeignCondition {
     pub(crate) reason: String,
     pub(crate) message: String,
     pub(crate) observed_generation: Option<i64>,
+    pub(crate) last_transition_time: Option<Time>,
 }
 
 /// More of a foreign message than anybody reads at once.

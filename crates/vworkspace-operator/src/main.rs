@@ -2,37 +2,31 @@
 //! belongs here: the controllers with their rules, what we read of other projects' kinds, and the program's flags. What
 //! does not: how plans are carried out (`operator-kit`), the shape of our kinds (`vworkspace-api`).
 
-// Not wired yet: the application controller reads it once it watches cert-manager's kinds.
-#[allow(dead_code)]
-mod certificates;
-#[allow(dead_code, reason = "wired in by the next commit")]
 mod catalog_policy;
+mod certificates;
 mod controllers;
-// Not wired yet: the kit's scheduling of errands is being written.
-#[allow(dead_code, unused_imports)]
+mod endpoints;
 mod errands;
-// Not wired yet: the application controller reads it once it watches external-secrets' kinds.
-#[allow(dead_code)]
 mod external_secrets;
 mod flux;
 mod foreign;
-#[allow(dead_code, reason = "wired in by the next commit")]
 mod inline_secrets;
-#[allow(dead_code, reason = "wired in by the next commit")]
-mod quotation;
-#[allow(dead_code, reason = "wired in by the next commit")]
-mod windows;
 mod one_line;
+mod quotation;
+mod windows;
 
 use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use agent_protocol::PublicKeys;
 use clap::Parser;
 use operator_kit::logs::{self, Encoder, Verbosity};
 use operator_kit::{Operator, Settings};
 use tracing::error;
+use vworkspace_api::Duration;
 
-use controllers::application::Applications;
+use controllers::application::{Applications, Rules};
 
 /// The operator of one cluster.
 #[derive(Debug, Parser)]
@@ -47,6 +41,12 @@ struct Flags {
     /// How many objects of a kind are worked on at once.
     #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=256))]
     workers: u16,
+    /// How long a chart source may be unreachable before Degraded says so.
+    #[arg(long, default_value = "5m")]
+    chart_unreachable_after: Duration,
+    /// A file with the public keys that approval claims are verified with: one Ed25519 key in base64 a line.
+    #[arg(long)]
+    approval_keys_file: Option<PathBuf>,
     /// The namespaces to look at, separated by commas; all if not given.
     #[arg(long, value_delimiter = ',')]
     watch_namespaces: Vec<String>,
@@ -64,6 +64,17 @@ struct Flags {
 fn main() -> ExitCode {
     let flags = Flags::parse();
     logs::start(flags.zap_encoder, flags.zap_log_level);
+    let approval_keys = match flags.approval_keys_file.as_deref().map(approval_keys).transpose() {
+        Ok(keys) => keys.unwrap_or_default(),
+        Err(reason) => {
+            error!("{reason}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let applications = Applications {
+        namespace: flags.namespace.clone(),
+        rules: Rules { chart_unreachable_after: flags.chart_unreachable_after.into(), approval_keys },
+    };
     let settings = Settings {
         namespace: flags.namespace,
         lease: "vworkspace-app-operator".to_owned(),
@@ -79,11 +90,18 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    match runtime.block_on(Operator::new(settings).with(Applications).run()) {
+    match runtime.block_on(Operator::new(settings).with(applications).run()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             error!("{error}");
             ExitCode::FAILURE
         }
     }
+}
+
+fn approval_keys(path: &Path) -> Result<PublicKeys, String> {
+    let file = path.display();
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| format!("failed to read --approval-keys-file {file}: {error}"))?;
+    PublicKeys::parse(&text).map_err(|error| format!("failed to read --approval-keys-file {file}: {error}"))
 }

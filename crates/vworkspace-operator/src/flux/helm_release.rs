@@ -1,5 +1,6 @@
 //! HelmRelease v2, as far as it tells how a release is doing.
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::api::ObjectMeta;
 use serde::Deserialize;
 use serde_json::Value;
@@ -29,6 +30,7 @@ pub(crate) struct HelmReleaseStatus {
     pub(crate) last_attempted_revision: String,
     pub(crate) last_attempted_revision_digest: String,
     pub(crate) failures: i64,
+    pub(crate) last_handled_reconcile_at: String,
     /// Newest first.
     pub(crate) history: Vec<Snapshot>,
 }
@@ -42,6 +44,7 @@ pub(crate) struct Snapshot {
     pub(crate) oci_digest: String,
     pub(crate) status: String,
     pub(crate) version: i64,
+    pub(crate) last_deployed: Option<Time>,
 }
 
 impl HelmRelease {

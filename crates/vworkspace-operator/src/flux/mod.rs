@@ -5,4 +5,4 @@ mod source;
 
 pub(crate) use crate::foreign::{ForeignCondition as FluxCondition, condition, is_true};
 pub(crate) use helm_release::{HelmRelease, Snapshot};
-pub(crate) use source::{Artifact, HelmRepository, OciRepository, Source};
+pub(crate) use source::{Artifact, HelmChart, HelmRepository, OciRepository, Source};

@@ -4,7 +4,7 @@ use operator_kit::{Cause, Refusal, Sight};
 
 use super::testing::{
     DIGEST_1_2, DIGEST_1_3, after, at_version, edited, empty, fetched, instance, new_release, noon, released,
-    revision, says, told, world,
+    revision, rules, says, told, world,
 };
 use super::*;
 use crate::flux::{HelmRelease, Source};
@@ -17,6 +17,14 @@ macro_rules! assert_conditions {
             assert!(told.iter().any(|known| known == wanted), "no {wanted} in {told:?}");
         }
     }};
+}
+
+fn plan(
+    app: &ApplicationInstance,
+    world: &World,
+    now: Timestamp,
+) -> Plan<ApplicationInstanceStatus, Question> {
+    super::plan(app, world, &rules(), now)
 }
 
 /// An instance whose version 1.2.0 runs and was reported.
@@ -384,9 +392,9 @@ fn a_registry_that_does_not_answer_is_no_stall_and_a_running_release_stays_ready
     assert_conditions!(first, { Ready: False/ChartUnreachable, Reconciling: True/ChartSourceSyncing, Stalled: False/NotStalled });
 
     let (app, world) = running();
-    let Sight::Present(mut source) = world.source.clone() else { panic!("no source") };
+    let Seen::Known(Sight::Present(mut source)) = world.source.clone() else { panic!("no source") };
     source.status.conditions = failing;
-    let world = World { source: Sight::Present(source), ..world };
+    let world = World { source: Seen::Known(Sight::Present(source)), ..world };
     assert_conditions!(plan(&app, &world, noon()), { Ready: True/HelmReleaseReady });
 }
 
