@@ -12,6 +12,7 @@ use crate::addons::Addon;
 use crate::node::Node;
 use crate::paths::{self, Paths};
 use crate::progress::seconds;
+use crate::reasons::{self, Produced, Recorder, Run};
 use crate::scenario::{self, Scenario};
 use crate::unmet::Unmet;
 use crate::up::{self, Wanted};
@@ -216,7 +217,7 @@ async fn run_scenarios(
 ) -> Result<()> {
     let (possible, impossible): (Vec<_>, Vec<_>) =
         scenarios.iter().copied().partition(|scenario| chosen.kubeconfig.is_none() || !scenario.needs_node);
-    for scenario in impossible {
+    for scenario in &impossible {
         println!("skip {} (needs the node, which an existing cluster does not give)", scenario.name);
     }
     if possible.is_empty() {
@@ -237,13 +238,41 @@ async fn run_scenarios(
     tell("the lab starts", cluster.as_ref().err(), started);
     tally.count(cluster.is_ok());
     if let Ok(cluster) = cluster {
-        for outcome in scenario::run_all(&cluster, &possible).await {
+        let recorder = Recorder::start(&cluster, scenario::namespaces(&possible)).await?;
+        for outcome in scenario::run_all(&cluster, &possible, &recorder.seen()).await {
             tally.count(outcome.failure.is_none());
         }
+        let run = if chosen.filter.is_none() { Run::Full } else { Run::Filtered };
+        reason_coverage(&recorder.finish(), run, &impossible, tally)?;
+    } else {
+        println!("skip {COVERAGE} (no scenario could run)");
     }
     if !was_running {
         let _lock = up::lock(paths)?;
         crate::node::stop(paths)?;
+    }
+    Ok(())
+}
+
+const COVERAGE: &str = "every documented reason is produced by a scenario";
+
+/// Keeps what was produced; a run of everything must have produced every documented reason.
+fn reason_coverage(
+    produced: &BTreeSet<Produced>,
+    run: Run,
+    impossible: &[&'static Scenario],
+    tally: &mut Tally,
+) -> Result<()> {
+    reasons::store(produced, run)?;
+    match (run, impossible.len()) {
+        (Run::Filtered, _) => {}
+        (Run::Full, 0) => {
+            let started = Instant::now();
+            let checked = reasons::check(produced);
+            tally.count(checked.is_ok());
+            tell(COVERAGE, checked.err().as_ref(), started);
+        }
+        (Run::Full, count) => println!("skip {COVERAGE} ({count} scenarios cannot run here)"),
     }
     Ok(())
 }

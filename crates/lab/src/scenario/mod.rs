@@ -14,6 +14,7 @@ mod plugin_status;
 mod service_dns;
 mod velero_restore;
 
+use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::time::{Duration, Instant};
 
@@ -30,6 +31,7 @@ use crate::addons::Addon;
 use crate::cluster::{Cluster, wait_until};
 use crate::diagnosis;
 use crate::progress::seconds;
+use crate::reasons::Seen;
 
 /// How long a scenario's single steps may take on a machine that is busy with other things.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(120);
@@ -79,11 +81,11 @@ pub(crate) struct Outcome {
 }
 
 /// Runs scenarios, several at once where they do not disturb each other, and says how each ended as it ends.
-pub(crate) async fn run_all(cluster: &Cluster, chosen: &[&'static Scenario]) -> Vec<Outcome> {
+pub(crate) async fn run_all(cluster: &Cluster, chosen: &[&'static Scenario], seen: &Seen) -> Vec<Outcome> {
     let (alone, together): (Vec<_>, Vec<_>) = chosen.iter().copied().partition(|scenario| scenario.alone);
     let at_once = |scenarios: Vec<&'static Scenario>, limit: usize| {
         futures::stream::iter(scenarios)
-            .map(|scenario| run(cluster, scenario))
+            .map(|scenario| run(cluster, scenario, seen))
             .buffer_unordered(limit)
             .collect::<Vec<_>>()
     };
@@ -92,9 +94,9 @@ pub(crate) async fn run_all(cluster: &Cluster, chosen: &[&'static Scenario]) -> 
     outcomes
 }
 
-async fn run(cluster: &Cluster, scenario: &'static Scenario) -> Outcome {
+async fn run(cluster: &Cluster, scenario: &'static Scenario, seen: &Seen) -> Outcome {
     let started = Instant::now();
-    let ended = match Ground::prepare(cluster, scenario).await {
+    let ended = match Ground::prepare(cluster, scenario, seen).await {
         Ok(ground) => {
             let result = (scenario.run)(&ground).await;
             let failure = match &result {
@@ -118,15 +120,34 @@ async fn run(cluster: &Cluster, scenario: &'static Scenario) -> Outcome {
 pub(crate) struct Ground {
     pub(crate) cluster: Cluster,
     pub(crate) namespace: String,
+    /// The scenario's name.
+    pub(crate) scenario: &'static str,
+    /// What the operator has said so far, in all scenarios.
+    pub(crate) said: Seen,
+}
+
+impl Scenario {
+    /// Short enough for labels, and the same every time, so that leftovers are found again.
+    fn namespace(&self) -> String {
+        let namespace: String = self.name.replace('_', "-").chars().take(50).collect();
+        namespace.trim_end_matches('-').to_owned()
+    }
+}
+
+/// The scenario of each namespace.
+pub(crate) fn namespaces(scenarios: &[&'static Scenario]) -> BTreeMap<String, &'static str> {
+    scenarios.iter().map(|scenario| (scenario.namespace(), scenario.name)).collect()
 }
 
 impl Ground {
     /// A fresh namespace; what an earlier run that was killed left of it is removed first.
-    async fn prepare(cluster: &Cluster, scenario: &Scenario) -> Result<Self> {
-        // Short enough for labels, and the same every time, so that leftovers are found again.
-        let namespace: String = scenario.name.replace('_', "-").chars().take(50).collect();
-        let namespace = namespace.trim_end_matches('-').to_owned();
-        let ground = Self { cluster: cluster.clone(), namespace };
+    async fn prepare(cluster: &Cluster, scenario: &Scenario, said: &Seen) -> Result<Self> {
+        let ground = Self {
+            cluster: cluster.clone(),
+            namespace: scenario.namespace(),
+            scenario: scenario.name,
+            said: said.clone(),
+        };
         ground.delete_namespace().await?;
         ground.apply("{apiVersion: v1, kind: Namespace, metadata: {name: NAMESPACE}}").await?;
         Ok(ground)
