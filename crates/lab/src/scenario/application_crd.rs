@@ -335,7 +335,7 @@ fn base(ground: &Ground) -> Result<Value> {
 }
 
 /// A JSON merge patch: null removes.
-fn merge(into: &mut Value, change: &Value) {
+pub(super) fn merge(into: &mut Value, change: &Value) {
     let Value::Object(change) = change else {
         *into = change.clone();
         return;

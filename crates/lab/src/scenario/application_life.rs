@@ -16,11 +16,10 @@ use serde_json::{Value, json};
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
-use super::chart_release::Chart;
+use super::chart::Chart;
 use super::{DEADLINE, Ground, Scenario, application_crd, gone, text_at};
 use crate::audit::{self, Request};
 use crate::paths;
-use crate::registry;
 use crate::tail;
 
 pub(super) const SCENARIO: Scenario = Scenario {
@@ -57,8 +56,7 @@ async fn run(ground: &Ground) -> Result<()> {
 }
 
 async fn life(ground: &Ground) -> Result<()> {
-    let old = Chart::write(ground)?;
-    registry::push_chart(&ground.cluster, &old.folder).await?;
+    let old = Chart::published(ground, &[]).await?;
     let started = Timestamp::now();
     ground.apply(&INSTANCE.replace("VERSION", &old.version)).await?;
     says(ground, "Ready", "False/Installing").await?;
@@ -67,8 +65,7 @@ async fn life(ground: &Ground) -> Result<()> {
     ensure!(!writes(ground, started)?.is_empty(), "the audit log tells nothing of the operator's writes");
     rests(ground).await?;
 
-    let new = Chart::write(ground)?;
-    registry::push_chart(&ground.cluster, &new.folder).await?;
+    let new = Chart::published(ground, &[]).await?;
     ground.apply(&INSTANCE.replace("VERSION", &new.version)).await?;
     says(ground, "Ready", "False/Upgrading").await?;
     says(ground, "Ready", "True/HelmReleaseReady").await?;

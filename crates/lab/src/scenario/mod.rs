@@ -2,11 +2,13 @@
 //! namespace of its own. It waits for what it names with a deadline and never sleeps.
 
 mod apiserver_restart;
+mod application;
 mod application_crd;
 mod application_life;
 mod argo_workflow;
 mod audit_log;
 mod certificate;
+mod chart;
 mod chart_release;
 mod failing_job;
 mod lab_recovery;
@@ -70,6 +72,16 @@ pub(crate) const ALL: &[Scenario] = &[
     failing_job::SCENARIO,
     audit_log::SCENARIO,
     application_life::SCENARIO,
+    application::install_and_upgrade::SCENARIO,
+    application::pause::SCENARIO,
+    application::nothing_to_install::SCENARIO,
+    application::chart_source::SCENARIO,
+    application::http_repository::SCENARIO,
+    application::values::SCENARIO,
+    application::failed_install::SCENARIO,
+    application::failed_upgrade::SCENARIO,
+    application::policy::SCENARIO,
+    application::deletion::SCENARIO,
     apiserver_restart::SCENARIO,
     lab_recovery::SCENARIO,
 ];
@@ -103,8 +115,11 @@ async fn run(cluster: &Cluster, scenario: &'static Scenario, seen: &Seen) -> Out
                 Ok(()) => None,
                 Err(error) => Some(format!("{error:#}\n{}", ground.diagnosis(scenario).await)),
             };
+            // Whatever the outcome: a namespace cannot go while an instance in it does not.
+            let cleared = application::instance::clear(&ground).await;
             // Not waited for: the next scenario does not need it.
-            failure.or(ground.remove().await.err().map(|error| format!("{error:#}")))
+            let ended = cleared.and(ground.remove().await);
+            failure.or(ended.err().map(|error| format!("{error:#}")))
         }
         Err(error) => Some(format!("{error:#}")),
     };

@@ -1,0 +1,24 @@
+//! ApplicationInstances under the running operator and real Flux: each documented reason with its cause, what kubectl and
+//! the plugin make of it, and the way back. One file per cause; `instance.rs` has the words they are told in.
+
+pub(super) mod chart_source;
+pub(super) mod deletion;
+pub(super) mod failed_install;
+pub(super) mod failed_upgrade;
+pub(super) mod http_repository;
+pub(super) mod install_and_upgrade;
+pub(super) mod instance;
+pub(super) mod nothing_to_install;
+pub(super) mod pause;
+pub(super) mod policy;
+pub(super) mod values;
+
+use super::{Ground, Running, Scenario};
+
+/// The operator itself is not among them yet: it has to run beside the lab until there is an add-on that installs it.
+const NEEDS: &[&str] = &["flux", "registry"];
+
+/// A scenario that disturbs nobody.
+const fn scenario(name: &'static str, run: for<'a> fn(&'a Ground) -> Running<'a>) -> Scenario {
+    Scenario { name, needs: NEEDS, needs_node: false, alone: false, run }
+}
