@@ -118,12 +118,6 @@ impl Instance<'_> {
         told.with_context(|| format!("{KIND} {} does not say at once {wanted:?}", self.name)).map(|_| ())
     }
 
-    /// The message of a condition as it is now.
-    pub(super) async fn message_of(&self, type_: &str) -> Result<String> {
-        let message = said(&self.read().await?, type_).map(|(_, message)| message);
-        message.with_context(|| format!("{KIND} {} says nothing of {type_} in this generation", self.name))
-    }
-
     /// Waits until the instance has said this at some time since the scenario began, however shortly.
     pub(super) async fn has_said(&self, type_: &str, wanted: &str) -> Result<()> {
         let scenario = self.ground.scenario;
