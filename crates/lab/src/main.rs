@@ -16,6 +16,7 @@ mod image;
 mod machine;
 mod node;
 mod node_images;
+mod own_program;
 mod paths;
 mod process_table;
 mod progress;
