@@ -10,6 +10,7 @@ mod certificate;
 mod chart_release;
 mod failing_job;
 mod lab_recovery;
+mod operator_chart;
 mod plugin_status;
 mod service_dns;
 mod velero_restore;
@@ -68,6 +69,7 @@ pub(crate) const ALL: &[Scenario] = &[
     failing_job::SCENARIO,
     audit_log::SCENARIO,
     application_life::SCENARIO,
+    operator_chart::SCENARIO,
     apiserver_restart::SCENARIO,
     lab_recovery::SCENARIO,
 ];
