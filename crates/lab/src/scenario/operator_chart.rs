@@ -4,11 +4,12 @@
 mod tests;
 
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
-use kube::api::{Api, ListParams, PostParams};
+use kube::api::{Api, DeleteParams, ListParams, PostParams};
 use serde_json::{Value, json};
 
 use super::{Ground, Scenario, gone, said_by, text_at};
@@ -29,6 +30,8 @@ const RELEASE: &str = "a-name-of-its-own";
 /// As documented, whatever the release is called.
 const NAME: &str = "vworkspace-app-operator";
 const REPLICAS: i64 = 2;
+/// After which a lease that was not given up is taken.
+const TERM: Duration = Duration::from_secs(12);
 
 async fn run(ground: &Ground) -> Result<()> {
     refuses_a_misspelt_value(ground).await?;
@@ -45,7 +48,8 @@ async fn run(ground: &Ground) -> Result<()> {
 async fn life(ground: &Ground) -> Result<()> {
     upgrade(ground, &[]).await?;
     runs(ground, "--zap-log-level=info").await?;
-    one_leads(ground).await?;
+    let leader = leader(ground).await?;
+    hands_over(ground, &leader).await?;
     has_no_more_rights_than_it_needs(ground).await?;
     upgrade(ground, &["--set", "logLevel=debug"]).await?;
     runs(ground, "--zap-log-level=debug").await?;
@@ -129,8 +133,8 @@ async fn pods(ground: &Ground) -> Result<Vec<String>> {
     Ok(pods.list(&labelled).await?.iter().map(ResourceExt::name_any).collect())
 }
 
-/// One of the replicas holds the lease, and only that one believes so.
-async fn one_leads(ground: &Ground) -> Result<()> {
+/// The one of the replicas that holds the lease; only that one believes so.
+async fn leader(ground: &Ground) -> Result<String> {
     let holder = |data: &Value| !text_at(data, "/spec/holderIdentity").is_empty();
     let lease = ground.until("coordination.k8s.io/v1", "Lease", NAME, holder).await?;
     let holder = text_at(&lease.data, "/spec/holderIdentity");
@@ -144,6 +148,25 @@ async fn one_leads(ground: &Ground) -> Result<()> {
     }
     let [leader] = leading.as_slice() else { bail!("these pods lead: {leading:?}; one should") };
     ensure!(holder.starts_with(leader), "{leader} leads, and {holder} holds the lease");
+    Ok(leader.clone())
+}
+
+/// A replica that is told to stop gives its lease up, so that the other one need not wait for the term to end.
+async fn hands_over(ground: &Ground, leader: &str) -> Result<()> {
+    let asked = Instant::now();
+    ground.objects("v1", "Pod").delete(leader, &DeleteParams::default()).await?;
+    let is_handed_over = |data: &Value| {
+        let holder = text_at(data, "/spec/holderIdentity");
+        !holder.is_empty() && !holder.starts_with(leader)
+    };
+    ground.until("coordination.k8s.io/v1", "Lease", NAME, is_handed_over).await?;
+    let took = asked.elapsed();
+    ensure!(
+        took < TERM,
+        "another replica leads only after {} ms: the lease was not given up",
+        took.as_millis()
+    );
+    println!("     another replica leads {} ms after its leader's pod was deleted", took.as_millis());
     Ok(())
 }
 
