@@ -59,7 +59,7 @@ apart; whoever may list Secrets may read them.
 - apiGroups: [coordination.k8s.io]
   resources: [leases]
   resourceNames: [{{ include "operator.name" . }}]
-  verbs: [get, update, patch]
+  verbs: [get, update]
 - apiGroups: [""]
   resources: [configmaps]
   resourceNames: [vworkspace-catalog-policy]
