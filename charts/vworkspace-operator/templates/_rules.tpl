@@ -1,7 +1,7 @@
 {{/*
 What the operator may do to namespaced things: in all namespaces, or in each of watchNamespaces. This list is the only place.
-It has no right to read what a Secret or ConfigMap holds for its own use: it lists metadata only. Kubernetes cannot grant that
-apart; whoever may list Secrets may read them.
+Of Secrets the operator asks for metadata only, never for what they hold. Kubernetes cannot grant that apart: whoever may list Secrets
+may read them.
 */}}
 {{- define "operator.rules" -}}
 # Its own kind: patch sets the finalizer.
