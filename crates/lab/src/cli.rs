@@ -49,7 +49,7 @@ Examples:
 pub(crate) enum LabCommand {
     /// Start the cluster, or add to a running one what is missing.
     Up {
-        /// Further sets: argo, cert-manager, external-secrets-crds, velero.
+        /// Further sets: argo, cert-manager, external-secrets-crds, operator, velero.
         #[arg(long, value_delimiter = ',', value_name = "SET,...")]
         with: Vec<String>,
         /// First of three ports on 127.0.0.1 (API server, registry, demo); without it the first free ones from 26443 on.

@@ -17,6 +17,7 @@ mod machine;
 mod maturity;
 mod node;
 mod node_images;
+mod own_program;
 mod paths;
 mod process_table;
 mod progress;

@@ -283,7 +283,8 @@ fn needs_of(scenarios: &[&'static Scenario]) -> Vec<String> {
     needs.into_iter().map(str::to_owned).collect()
 }
 
-fn cargo(arguments: &[&str]) -> Command {
+/// The cargo that runs us, in the checkout.
+pub(crate) fn cargo(arguments: &[&str]) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()));
     command.current_dir(paths::workspace()).args(arguments).stdin(Stdio::null());
     // What the cargo that runs us says of our own package would make the inner one build half the tree again.
@@ -297,7 +298,7 @@ fn cargo(arguments: &[&str]) -> Command {
 }
 
 /// Runs a command; what it said is shown only when it fails.
-fn quietly(mut command: Command) -> Result<()> {
+pub(crate) fn quietly(mut command: Command) -> Result<()> {
     let output = command.output().with_context(|| format!("failed to run {command:?}"))?;
     let (said, complained) =
         (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));

@@ -107,12 +107,14 @@ impl Drop for Chart {
     }
 }
 
-/// `fail` is the text of a template error, `ready: false` a pod that never gets ready, `delay` the seconds until it does.
+/// `fail` is the text of a template error, `ready: false` a pod that never gets ready, `delay` the seconds until it does,
+/// `stumble` a pod whose first start fails.
 const VALUES: &str = "
 greeting: from the chart
 fail: ''
 ready: true
 delay: 0
+stumble: false
 ";
 
 const TEMPLATE: &str = "
@@ -135,13 +137,20 @@ spec:
       containers:
       - name: probe
         image: lab.local/busybox:1
+        {{- if .Values.stumble }}
+        command: [sh, -c, 'test -e /scratch/again || { touch /scratch/again; echo it stumbled; exit 1; };
+          exec httpd -f -p 8080 -h /settings']
+        {{- else }}
         command: [httpd, -f, -p, '8080', -h, /settings]
+        {{- end }}
         readinessProbe:
           exec: {command: ['{{ .Values.ready }}']}
           initialDelaySeconds: {{ .Values.delay }}
           periodSeconds: 1
-        volumeMounts: [{name: settings, mountPath: /settings}]
-      volumes: [{name: settings, configMap: {name: '{{ .Release.Name }}-settings'}}]
+        volumeMounts: [{name: settings, mountPath: /settings}, {name: scratch, mountPath: /scratch}]
+      volumes:
+      - {name: settings, configMap: {name: '{{ .Release.Name }}-settings'}}
+      - {name: scratch, emptyDir: {}}
 ";
 
 const SERVICE: &str = "

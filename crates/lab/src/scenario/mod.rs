@@ -12,8 +12,10 @@ mod chart;
 mod chart_release;
 mod failing_job;
 mod lab_recovery;
+mod operator_chart;
 mod plugin_status;
 mod service_dns;
+mod troubleshooting;
 mod velero_restore;
 
 use std::collections::BTreeMap;
@@ -91,6 +93,9 @@ pub(crate) const ALL: &[Scenario] = &[
     application::external_secret::SCENARIO,
     application::child_resources::SCENARIO,
     application::allow_list::SCENARIO,
+    troubleshooting::APPLICATION,
+    operator_chart::SCENARIO,
+    troubleshooting::OPERATOR,
     apiserver_restart::SCENARIO,
     lab_recovery::SCENARIO,
 ];

@@ -9,7 +9,7 @@ use super::scenario_with;
 
 pub(in super::super) const SCENARIO: Scenario = scenario_with(
     "application_certificate_the_instance_waits_for_it_and_is_ready_when_it_is_issued",
-    &["cert-manager", "flux", "registry"],
+    &["cert-manager", "flux", "operator", "registry"],
     |ground| Box::pin(run(ground)),
 );
 

@@ -11,7 +11,7 @@ use super::scenario_with;
 
 pub(in super::super) const SCENARIO: Scenario = scenario_with(
     "application_external_secret_the_instance_waits_until_it_is_synced",
-    &["external-secrets-crds", "flux", "registry"],
+    &["external-secrets-crds", "flux", "operator", "registry"],
     |ground| Box::pin(run(ground)),
 );
 

@@ -26,7 +26,7 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(75);
 const GOODBYE: Duration = Duration::from_secs(45);
 
 /// An ApplicationInstance of a scenario.
-pub(super) struct Instance<'a> {
+pub(in super::super) struct Instance<'a> {
     ground: &'a Ground,
     pub(super) name: String,
     /// The manifest as it was applied last.
@@ -39,7 +39,7 @@ pub(super) fn instance(ground: &Ground) -> Instance<'_> {
 }
 
 /// An instance and the name of its release.
-pub(super) fn named<'a>(ground: &'a Ground, name: &str, release: &str) -> Instance<'a> {
+pub(in super::super) fn named<'a>(ground: &'a Ground, name: &str, release: &str) -> Instance<'a> {
     let manifest = json!({
         "apiVersion": APPS,
         "kind": KIND,
@@ -56,7 +56,7 @@ pub(super) fn named<'a>(ground: &'a Ground, name: &str, release: &str) -> Instan
 
 impl Instance<'_> {
     /// Installs this chart from the lab's registry.
-    pub(super) fn chart(self, chart: &Chart) -> Self {
+    pub(in super::super) fn chart(self, chart: &Chart) -> Self {
         let (name, version) = (NAME, &chart.version);
         self.with(&format!(
             "chart: {{sourceType: oci, url: '{REGISTRY}', name: {name}, version: {version}, insecure: true}}"
@@ -64,7 +64,7 @@ impl Instance<'_> {
     }
 
     /// More of the spec, as YAML; null removes. NAMESPACE stands for the scenario's own.
-    pub(super) fn with(mut self, spec: &str) -> Self {
+    pub(in super::super) fn with(mut self, spec: &str) -> Self {
         // A typing error shows when it is applied.
         let spec = spec.replace("NAMESPACE", &self.ground.namespace);
         let spec: Value = serde_saphyr::from_str(&spec).unwrap_or_else(|error| json!(error.to_string()));
@@ -73,13 +73,13 @@ impl Instance<'_> {
     }
 
     /// Creates it, or changes it to what it is now.
-    pub(super) async fn applied(self) -> Result<Self> {
+    pub(in super::super) async fn applied(self) -> Result<Self> {
         self.apply().await?;
         Ok(self)
     }
 
     /// Changes the spec: YAML, merged into what there is; null removes.
-    pub(super) async fn change(&mut self, spec: &str) -> Result<()> {
+    pub(in super::super) async fn change(&mut self, spec: &str) -> Result<()> {
         let spec = spec.replace("NAMESPACE", &self.ground.namespace);
         let spec: Value = serde_saphyr::from_str(&spec)?;
         merge(&mut self.manifest, &json!({ "spec": spec }));
@@ -87,7 +87,7 @@ impl Instance<'_> {
     }
 
     /// Sets an annotation, or removes it.
-    pub(super) async fn annotate(&mut self, name: &str, value: Option<&str>) -> Result<()> {
+    pub(in super::super) async fn annotate(&mut self, name: &str, value: Option<&str>) -> Result<()> {
         merge(&mut self.manifest, &json!({"metadata": {"annotations": {name: value}}}));
         self.apply().await
     }
@@ -98,7 +98,7 @@ impl Instance<'_> {
     }
 
     /// Waits until a condition of the present generation says this, such as `True/HelmReleaseReady`.
-    pub(super) async fn says(&self, type_: &str, wanted: &str) -> Result<Said> {
+    pub(in super::super) async fn says(&self, type_: &str, wanted: &str) -> Result<Said> {
         let object = self
             .until(|object| said(object, type_).is_some_and(|(words, _)| words == wanted))
             .await
@@ -108,7 +108,7 @@ impl Instance<'_> {
     }
 
     /// Several conditions of one and the same version of the object.
-    pub(super) async fn says_all(&self, wanted: &[(&str, &str)]) -> Result<()> {
+    pub(in super::super) async fn says_all(&self, wanted: &[(&str, &str)]) -> Result<()> {
         let is_said = |object: &DynamicObject| {
             wanted
                 .iter()
@@ -119,7 +119,7 @@ impl Instance<'_> {
     }
 
     /// Waits until the instance has said this at some time since the scenario began, however shortly.
-    pub(super) async fn has_said(&self, type_: &str, wanted: &str) -> Result<()> {
+    pub(in super::super) async fn has_said(&self, type_: &str, wanted: &str) -> Result<()> {
         let scenario = self.ground.scenario;
         let mut seen = self.ground.said.clone();
         let is_said = seen.wait_for(|produced| {
@@ -135,7 +135,7 @@ impl Instance<'_> {
     }
 
     /// `kubectl wait --for=condition=...`, as a user types it.
-    pub(super) async fn kubectl_wait(&self, condition: &str) -> Result<()> {
+    pub(in super::super) async fn kubectl_wait(&self, condition: &str) -> Result<()> {
         let (object, condition) = (format!("appinst/{}", self.name), format!("--for=condition={condition}"));
         let mut kubectl = self.ground.cluster.tool("kubectl");
         kubectl.args(["wait", &object, "--namespace", &self.ground.namespace, &condition, "--timeout=60s"]);
@@ -143,7 +143,7 @@ impl Instance<'_> {
     }
 
     /// What `kubectl vworkspace status` calls it: Current, InProgress, Failed or Terminating.
-    pub(super) async fn plugin_status(&self, wanted: &str) -> Result<()> {
+    pub(in super::super) async fn plugin_status(&self, wanted: &str) -> Result<()> {
         let object = format!("appinst/{}", self.name);
         let output = plugin_status::plugin(self.ground, &["status", &object, "-o", "json"]).await?;
         let objects = plugin_status::objects(&output)?;
@@ -157,22 +157,25 @@ impl Instance<'_> {
     }
 
     /// The object as it is now.
-    pub(super) async fn read(&self) -> Result<DynamicObject> {
+    pub(in super::super) async fn read(&self) -> Result<DynamicObject> {
         Ok(self.api().get(&self.name).await?)
     }
 
     /// Asks for its deletion, and does not wait.
-    pub(super) async fn delete(&self) -> Result<()> {
+    pub(in super::super) async fn delete(&self) -> Result<()> {
         self.api().delete(&self.name, &DeleteParams::background()).await?;
         Ok(())
     }
 
-    pub(super) async fn is_gone(&self) -> Result<()> {
+    pub(in super::super) async fn is_gone(&self) -> Result<()> {
         gone(&self.api(), KIND, &self.name).await
     }
 
     /// Waits until the object is as wanted; otherwise shows its last status.
-    pub(super) async fn until(&self, wanted: impl Fn(&DynamicObject) -> bool) -> Result<DynamicObject> {
+    pub(in super::super) async fn until(
+        &self,
+        wanted: impl Fn(&DynamicObject) -> bool,
+    ) -> Result<DynamicObject> {
         let is_wanted = |object: Option<&DynamicObject>| object.is_some_and(&wanted);
         match wait_until(&self.api(), &self.name, Instant::now() + PATIENCE, is_wanted).await {
             Ok(Some(object)) => Ok(object),
@@ -190,14 +193,14 @@ impl Instance<'_> {
 }
 
 /// What a condition said.
-pub(super) struct Said {
+pub(in super::super) struct Said {
     what: String,
     message: String,
 }
 
 impl Said {
     /// The message must name the cause, in words for people.
-    pub(super) fn naming(self, cause: &str) -> Result<Self> {
+    pub(in super::super) fn naming(self, cause: &str) -> Result<Self> {
         ensure!(
             !self.message.contains("Some("),
             "the message of {} is no text for people: {}",
@@ -225,7 +228,7 @@ fn said(object: &DynamicObject, type_: &str) -> Option<(String, String)> {
 
 /// Takes away what a scenario left, so that its namespace can go: first as a user would, then by force. What needed force is
 /// told, because the operator did not let go of it.
-pub(crate) async fn clear(ground: &Ground) -> Result<()> {
+pub(in super::super) async fn clear(ground: &Ground) -> Result<()> {
     release_held(ground).await?;
     let instances = ground.objects(APPS, KIND);
     let left = match instances.list(&ListParams::default()).await {

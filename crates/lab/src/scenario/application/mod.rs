@@ -24,8 +24,7 @@ pub(super) mod warnings;
 
 use super::{Ground, Running, Scenario};
 
-/// The operator itself is not among them yet: it has to run beside the lab until there is an add-on that installs it.
-const NEEDS: &[&str] = &["flux", "registry"];
+const NEEDS: &[&str] = &["flux", "operator", "registry"];
 
 /// A scenario that disturbs nobody.
 const fn scenario(name: &'static str, run: for<'a> fn(&'a Ground) -> Running<'a>) -> Scenario {
