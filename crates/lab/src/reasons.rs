@@ -5,11 +5,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use conditions::{Entry, Kind, Origin};
-use futures::{StreamExt, TryStreamExt};
+use futures::StreamExt;
 use kube::ResourceExt;
 use kube::api::{Api, DynamicObject, ListParams};
 use kube::runtime::utils::Backoff;
@@ -72,21 +73,13 @@ impl Recorder {
         let watching = tokio::spawn(async move {
             // A broken watch goes on where it was, so nothing is missed.
             let events = watcher(instances, watcher::Config::default()).backoff(AtOnce);
-            let mut objects = events.touched_objects().boxed();
-            loop {
-                match objects.try_next().await {
-                    Ok(Some(object)) if !object.uid().is_some_and(|uid| old.contains(&uid)) => {
-                        let scenario = object.namespace().and_then(|namespace| scenarios.get(&namespace));
-                        let said: Vec<_> =
-                            scenario.into_iter().flat_map(|name| said(&object, name)).collect();
-                        tell.send_if_modified(|known| {
-                            said.into_iter().fold(false, |new, one| known.insert(one) || new)
-                        });
-                    }
-                    // The kind may not be served yet; the stream waits a moment and tries again.
-                    Ok(Some(_)) | Err(_) => {}
-                    Ok(None) => break,
-                }
+            let objects = events.touched_objects().filter_map(async |object| object.ok());
+            let mut objects = pin!(objects);
+            while let Some(object) = objects.next().await {
+                let is_old = object.uid().is_some_and(|uid| old.contains(&uid));
+                let scenario = object.namespace().and_then(|namespace| scenarios.get(&namespace));
+                let said = scenario.filter(|_| !is_old).map(|name| said(&object, name));
+                tell.send_if_modified(|known| add(known, said.unwrap_or_default()));
             }
         });
         Ok(Self { seen, watching })
@@ -121,6 +114,13 @@ impl Iterator for AtOnce {
 
 impl Backoff for AtOnce {
     fn reset(&mut self) {}
+}
+
+/// Whether there was anything new.
+fn add(known: &mut BTreeSet<Produced>, said: Vec<Produced>) -> bool {
+    let before = known.len();
+    known.extend(said);
+    known.len() > before
 }
 
 async fn existing(instances: &Api<DynamicObject>) -> Result<BTreeSet<String>> {
@@ -256,6 +256,7 @@ pub(crate) fn summary(produced: &BTreeSet<Produced>) -> Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scenario;
     use serde_json::json;
 
     fn instance(status_managers: &[&str]) -> DynamicObject {
@@ -322,6 +323,12 @@ mod tests {
         let known = BTreeSet::from([row("Ready", "True", "HelmReleaseReady", "application_life")]);
         assert!(line(ready, &known).ends_with("run: cargo lab test application_life"));
         assert!(line(ready, &BTreeSet::new()).contains("add one below crates/lab/src/scenario/application"));
+    }
+
+    #[test]
+    fn a_namespace_tells_which_scenario_it_is_of() {
+        let all: Vec<_> = scenario::ALL.iter().collect();
+        assert_eq!(scenario::namespaces(&all).len(), all.len());
     }
 
     #[test]

@@ -8,10 +8,11 @@ use std::fs;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail, ensure};
+use serde_json::Value;
 use tokio::process::Command;
 use tokio::time::timeout;
 
-use super::application::instance::{Instance, named};
+use super::application::instance::{HELM, Instance, named};
 use super::chart::{Chart, NAME};
 use super::{DEADLINE, Ground, Scenario};
 
@@ -43,7 +44,7 @@ async fn application(ground: &Ground) -> Result<()> {
     shop.is_gone().await?;
 
     let mut shop = named(ground, SHOP, SHOP).chart(&chart);
-    stuck(&shell, &mut shop).await?;
+    stuck(ground, &shell, &mut shop).await?;
     missing_secret(ground, &shell, &mut shop).await
 }
 
@@ -80,9 +81,11 @@ async fn paused(shell: &Shell<'_>, shop: &Instance<'_>) -> Result<()> {
 }
 
 /// ApplicationInstance stuck in Reconciling=True
-async fn stuck(shell: &Shell<'_>, shop: &mut Instance<'_>) -> Result<()> {
-    shop.change("{timeout: 60s, values: {source: inline, inline: {ready: false}}}").await?;
-    shop.says("Reconciling", "True/HelmReleaseInstalling").await?.naming("Running")?;
+async fn stuck(ground: &Ground, shell: &Shell<'_>, shop: &mut Instance<'_>) -> Result<()> {
+    shop.change("{timeout: 15s, values: {source: inline, inline: {ready: false}}}").await?;
+    let is_installing = |data: &Value| data.to_string().contains("Running 'install' action");
+    ground.until(HELM, "HelmRelease", SHOP, is_installing).await?;
+    shop.says("Reconciling", "True/HelmReleaseInstalling").await?;
     let guide: [(&str, &[&str]); 4] = [
         (
             "kubectl get applicationinstance -n <ns> <name> -o yaml | grep -A40 status:",
@@ -127,10 +130,10 @@ impl<'a> Shell<'a> {
     fn of(ground: &'a Ground) -> Result<Self> {
         let kubeconfig = ground.cluster.paths.state.join(format!("{}.kubeconfig", ground.namespace));
         let text = fs::read_to_string(&ground.cluster.kubeconfig)?;
-        let mut config: serde_json::Value = serde_saphyr::from_str(&text)?;
-        let contexts = config.pointer_mut("/contexts").and_then(serde_json::Value::as_array_mut);
+        let mut config: Value = serde_saphyr::from_str(&text)?;
+        let contexts = config.pointer_mut("/contexts").and_then(Value::as_array_mut);
         for context in contexts.into_iter().flatten() {
-            let context = context.get_mut("context").and_then(serde_json::Value::as_object_mut);
+            let context = context.get_mut("context").and_then(Value::as_object_mut);
             let context = context.context("a context of the kubeconfig is empty")?;
             context.insert("namespace".to_owned(), ground.namespace.clone().into());
         }

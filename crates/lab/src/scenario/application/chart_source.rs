@@ -26,6 +26,7 @@ async fn missing(ground: &Ground) -> Result<()> {
     shop.says("Stalled", "True/MissingChartSource").await?;
     shop.kubectl_wait("Blocked").await?;
     shop.plugin_status("Failed").await?;
+    shop.keeps_saying("Blocked", "True/MissingChartSource").await?;
 
     chart.publish(ground).await?;
     shop.says("Ready", "True/HelmReleaseReady").await?.naming(&chart.version)?;
@@ -46,6 +47,7 @@ async fn unreachable(ground: &Ground) -> Result<()> {
     far.says_all(&[("Reconciling", "True/ChartSourceSyncing"), ("Blocked", "False/NotBlocked")]).await?;
     far.kubectl_wait("Ready=false").await?;
     far.plugin_status("InProgress").await?;
+    far.keeps_saying("Ready", "False/ChartUnreachable").await?;
 
     far.change(&format!("chart: {{url: '{REGISTRY}'}}")).await?;
     far.says("Ready", "True/HelmReleaseReady").await?.naming(&chart.version)?;

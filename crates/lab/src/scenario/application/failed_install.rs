@@ -30,6 +30,7 @@ async fn template(ground: &Ground, chart: &Chart) -> Result<()> {
         .await?;
     shop.kubectl_wait("Ready=false").await?;
     shop.plugin_status("InProgress").await?;
+    shop.keeps_saying("Ready", "False/HelmReleaseFailed").await?;
 
     shop.change("values: {inline: {fail: ''}}").await?;
     shop.says_all(&[("Ready", "True/HelmReleaseReady"), ("Degraded", "False/NotDegraded")]).await?;

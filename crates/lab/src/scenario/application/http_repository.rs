@@ -43,6 +43,7 @@ async fn missing(ground: &Ground, chart: &Chart) -> Result<()> {
     lost.says("Stalled", "True/MissingChartSource").await?;
     lost.kubectl_wait("Blocked").await?;
     lost.plugin_status("Failed").await?;
+    lost.keeps_saying("Blocked", "True/MissingChartSource").await?;
 
     lost.change(&source(&chart.version)).await?;
     lost.says_all(&[("Ready", "True/HelmReleaseReady"), ("Blocked", "False/Unblocked")]).await?;

@@ -1,5 +1,6 @@
 //! The words that scenarios of ApplicationInstances are told in: an instance, what is asked of it, and what it says.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
@@ -16,7 +17,7 @@ use crate::diagnosis;
 
 pub(super) const APPS: &str = "apps.vworkspace.io/v1alpha1";
 pub(super) const KIND: &str = "ApplicationInstance";
-pub(super) const HELM: &str = "helm.toolkit.fluxcd.io/v2";
+pub(in super::super) const HELM: &str = "helm.toolkit.fluxcd.io/v2";
 pub(super) const SOURCE: &str = "source.toolkit.fluxcd.io/v1";
 const FINALIZER: &str = "apps.vworkspace.io/finalizer";
 
@@ -118,6 +119,32 @@ impl Instance<'_> {
         told.with_context(|| format!("{KIND} {} does not say at once {wanted:?}", self.name)).map(|_| ())
     }
 
+    /// The condition stays as it is while Flux begins two more looks at the release, each of which makes Flux' own
+    /// conditions flicker.
+    pub(in super::super) async fn keeps_saying(&self, type_: &str, wanted: &str) -> Result<()> {
+        let deadline = Instant::now() + PATIENCE;
+        let looks = AtomicUsize::new(0);
+        let releases = self.ground.objects(HELM, "HelmRelease");
+        let release = text_at(&self.manifest, "/spec/release/name");
+        let is_looked_at = |release: Option<&DynamicObject>| {
+            release.is_some_and(begins_to_look) && looks.fetch_add(1, Ordering::Relaxed) == 1
+        };
+        let says_else = |object: Option<&DynamicObject>| {
+            object.and_then(|object| said(object, type_)).is_some_and(|(words, _)| words != wanted)
+        };
+        let api = self.api();
+        tokio::select! {
+            looked = wait_until(&releases, release, deadline, is_looked_at) => {
+                ensure!(looked.is_ok(), "Flux does not look at HelmRelease {release} again");
+                Ok(())
+            }
+            changed = wait_until(&api, &self.name, deadline, says_else) => {
+                let state = changed.ok().flatten().map(|object| diagnosis::state_of(&object.data));
+                bail!("{KIND} {} does not keep saying {type_}={wanted}; it said: {}", self.name, state.unwrap_or_default())
+            }
+        }
+    }
+
     /// Waits until the instance has said this at some time since the scenario began, however shortly.
     pub(in super::super) async fn has_said(&self, type_: &str, wanted: &str) -> Result<()> {
         let scenario = self.ground.scenario;
@@ -136,7 +163,7 @@ impl Instance<'_> {
 
     /// `kubectl wait --for=condition=...`, as a user types it.
     pub(in super::super) async fn kubectl_wait(&self, condition: &str) -> Result<()> {
-        let (object, condition) = (format!("appinst/{}", self.name), format!("--for=condition={condition}"));
+        let (object, condition) = (self.typed(), format!("--for=condition={condition}"));
         let mut kubectl = self.ground.cluster.tool("kubectl");
         kubectl.args(["wait", &object, "--namespace", &self.ground.namespace, &condition, "--timeout=60s"]);
         said_by(&mut kubectl).await.map(|_| ())
@@ -144,7 +171,7 @@ impl Instance<'_> {
 
     /// What `kubectl vworkspace status` calls it: Current, InProgress, Failed or Terminating.
     pub(in super::super) async fn plugin_status(&self, wanted: &str) -> Result<()> {
-        let object = format!("appinst/{}", self.name);
+        let object = self.typed();
         let output = plugin_status::plugin(self.ground, &["status", &object, "-o", "json"]).await?;
         let objects = plugin_status::objects(&output)?;
         let found = objects.first().map(|object| text_at(object, "/status")).unwrap_or_default();
@@ -154,6 +181,11 @@ impl Instance<'_> {
             plugin_status::told(&output)
         );
         Ok(())
+    }
+
+    /// In full: other scenarios have CRDs of the same kind in groups of their own.
+    fn typed(&self) -> String {
+        format!("applicationinstances.apps.vworkspace.io/{}", self.name)
     }
 
     /// The object as it is now.
@@ -224,6 +256,15 @@ fn said(object: &DynamicObject, type_: &str) -> Option<(String, String)> {
     let observed = known.get("observedGeneration").and_then(Value::as_i64);
     let words = format!("{}/{}", text_at(known, "/status"), text_at(known, "/reason"));
     (observed == object.metadata.generation).then(|| (words, text_at(known, "/message").to_owned()))
+}
+
+/// Whether Flux has begun to look at a release and come to no conclusion yet.
+fn begins_to_look(release: &DynamicObject) -> bool {
+    let conditions = release.data.pointer("/status/conditions").and_then(Value::as_array);
+    conditions.into_iter().flatten().any(|known| {
+        (text_at(known, "/type"), text_at(known, "/status")) == ("Ready", "Unknown")
+            && text_at(known, "/message") == "Fulfilling prerequisites"
+    })
 }
 
 /// Takes away what a scenario left, so that its namespace can go: first as a user would, then by force. What needed force is

@@ -1,7 +1,7 @@
 //! Values that come from a Secret: not there, without the key, and not to be read.
 
 use anyhow::{Result, ensure};
-use kube::api::ListParams;
+use kube::api::{DynamicObject, ListParams};
 
 use super::super::chart::Chart;
 use super::super::{Ground, Scenario};
@@ -32,9 +32,14 @@ async fn missing(ground: &Ground, chart: &Chart) -> Result<()> {
     shop.says("Ready", "False/WaitingForSecret").await?.naming("settings")?;
     shop.kubectl_wait("Blocked").await?;
     shop.plugin_status("InProgress").await?;
+    shop.keeps_saying("Blocked", "True/MissingSecret").await?;
+    shop.keeps_saying("Ready", "False/WaitingForSecret").await?;
 
     ground.apply(&SECRET.replace("DATA", "{other.yaml: 'greeting: hello'}")).await?;
-    shop.until(|object| object.data.to_string().contains("shop.yaml")).await?;
+    let names_the_key = |object: &DynamicObject| {
+        object.data.get("status").is_some_and(|status| status.to_string().contains("key not found"))
+    };
+    shop.until(names_the_key).await?;
     shop.says("Blocked", "True/MissingSecret").await?.naming("shop.yaml")?;
     shop.says("Ready", "False/WaitingForSecret").await?.naming("shop.yaml")?;
 
@@ -55,6 +60,7 @@ async fn broken(ground: &Ground, chart: &Chart) -> Result<()> {
     odd.says("Ready", "False/HelmReleaseFailed").await?.naming("values")?;
     odd.says_all(&[("Reconciling", "True/HelmReleaseInstalling"), ("Blocked", "False/NotBlocked")]).await?;
     odd.plugin_status("InProgress").await?;
+    odd.keeps_saying("Ready", "False/HelmReleaseFailed").await?;
     not_quoted(ground).await?;
 
     ground
