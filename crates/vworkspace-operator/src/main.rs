@@ -2,8 +2,25 @@
 //! belongs here: the controllers with their rules, what we read of other projects' kinds, and the program's flags. What
 //! does not: how plans are carried out (`operator-kit`), the shape of our kinds (`vworkspace-api`).
 
+// Not wired yet: the application controller reads it once it watches cert-manager's kinds.
+#[allow(dead_code)]
+mod certificates;
+#[allow(dead_code, reason = "wired in by the next commit")]
+mod catalog_policy;
 mod controllers;
+// Not wired yet: the kit's scheduling of errands is being written.
+#[allow(dead_code, unused_imports)]
+mod errands;
+// Not wired yet: the application controller reads it once it watches external-secrets' kinds.
+#[allow(dead_code)]
+mod external_secrets;
 mod flux;
+mod foreign;
+#[allow(dead_code, reason = "wired in by the next commit")]
+mod inline_secrets;
+#[allow(dead_code, reason = "wired in by the next commit")]
+mod windows;
+mod one_line;
 
 use std::net::SocketAddr;
 use std::process::ExitCode;
@@ -28,6 +45,12 @@ struct Flags {
     /// How many objects of a kind are worked on at once.
     #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=256))]
     workers: u16,
+    /// The namespaces to look at, separated by commas; all if not given.
+    #[arg(long, value_delimiter = ',')]
+    watch_namespaces: Vec<String>,
+    /// The id of the cluster; the uid of namespace kube-system if not given.
+    #[arg(long, env = "CLUSTER_ID")]
+    cluster_id: Option<String>,
     /// How much is logged: debug, info, warn or error.
     #[arg(long, default_value = "info")]
     zap_log_level: Verbosity,
@@ -44,6 +67,8 @@ fn main() -> ExitCode {
         lease: "vworkspace-app-operator".to_owned(),
         address: flags.listen,
         workers: flags.workers.into(),
+        watch_namespaces: flags.watch_namespaces,
+        cluster_id: flags.cluster_id,
     };
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,

@@ -4,7 +4,8 @@ use kube::api::ObjectMeta;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{FluxCondition, flux_kind};
+use super::FluxCondition;
+use crate::foreign::foreign_kind;
 
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 pub(crate) struct HelmRelease {
@@ -16,7 +17,7 @@ pub(crate) struct HelmRelease {
     pub(crate) status: HelmReleaseStatus,
 }
 
-flux_kind!(HelmRelease, "HelmRelease", "helmreleases", "helm.toolkit.fluxcd.io", "v2");
+foreign_kind!(HelmRelease, "HelmRelease", "helmreleases", "helm.toolkit.fluxcd.io", "v2");
 
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]

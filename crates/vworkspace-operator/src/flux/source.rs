@@ -3,7 +3,8 @@
 use kube::api::ObjectMeta;
 use serde::Deserialize;
 
-use super::{FluxCondition, flux_kind};
+use super::FluxCondition;
+use crate::foreign::foreign_kind;
 
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 pub(crate) struct OciRepository {
@@ -19,8 +20,8 @@ pub(crate) struct HelmRepository {
     pub(crate) status: SourceStatus,
 }
 
-flux_kind!(OciRepository, "OCIRepository", "ocirepositories", "source.toolkit.fluxcd.io", "v1");
-flux_kind!(HelmRepository, "HelmRepository", "helmrepositories", "source.toolkit.fluxcd.io", "v1");
+foreign_kind!(OciRepository, "OCIRepository", "ocirepositories", "source.toolkit.fluxcd.io", "v1");
+foreign_kind!(HelmRepository, "HelmRepository", "helmrepositories", "source.toolkit.fluxcd.io", "v1");
 
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]

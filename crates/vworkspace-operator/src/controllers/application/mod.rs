@@ -8,7 +8,7 @@ mod decide;
 mod observe;
 
 use jiff::Timestamp;
-use operator_kit::{Controller, Plan, View, Watches};
+use operator_kit::{Controller, NoErrand, Plan, View, Watches};
 use vworkspace_api::application_instance::{ApplicationInstance, ApplicationInstanceStatus};
 
 use crate::flux::{HelmRelease, HelmRepository, OciRepository};
@@ -28,6 +28,7 @@ impl Controller for Applications {
     type Object = ApplicationInstance;
     type World = World;
     type Status = ApplicationInstanceStatus;
+    type Errand = NoErrand;
 
     fn watches(&self) -> Watches {
         Watches::new()
@@ -36,7 +37,7 @@ impl Controller for Applications {
             .labelled::<HelmRepository>(INSTANCE_LABEL) // the same for a classic repository
     }
 
-    fn observe(&self, app: &ApplicationInstance, view: &View<'_>) -> World {
+    fn observe(&self, app: &ApplicationInstance, view: &View<'_, NoErrand>) -> World {
         observe::world(app, view)
     }
 

@@ -2,7 +2,7 @@
 
 use kube::api::ObjectMeta;
 use kube::{Resource, ResourceExt};
-use operator_kit::{ObjectKey, Refusal, Sight, View};
+use operator_kit::{NoErrand, ObjectKey, Refusal, Sight, View};
 use vworkspace_api::application_instance::{ApplicationInstance, SourceType};
 
 use super::children;
@@ -20,7 +20,7 @@ pub(crate) struct World {
     pub(crate) refusals: Vec<Refusal>,
 }
 
-pub(crate) fn world(app: &ApplicationInstance, view: &View<'_>) -> World {
+pub(crate) fn world(app: &ApplicationInstance, view: &View<'_, NoErrand>) -> World {
     let namespace = app.namespace().unwrap_or_default();
     let name = app.spec.release.as_ref().map_or_else(|| app.name_any(), |release| release.name.clone());
     let key = ObjectKey::namespaced(&namespace, &name);

@@ -40,22 +40,21 @@ pub(super) fn plan(
     let blocker = blocker::first(app, world, &seen);
     let order = Order::of(app).ok();
     let handover = Handover::of(app, world, order.as_ref(), pause, blocker.as_ref());
+    let status = status::of(&status::Facts {
+        app,
+        pause,
+        blocker,
+        change: handover.change,
+        // What Flux told before it was given the change says nothing about it.
+        reading: if handover.change == Change::GoesOut { Reading::Unseen } else { seen },
+        last_applied_chart: handover.chart,
+        helm_release_ref: release_ref(app, world, handover.change),
+        now,
+    });
     Plan {
         children: handover.children,
         deletions: handover.deletions,
-        finalizer: Finalizer::Hold,
-        status: status::of(&status::Facts {
-            app,
-            pause,
-            blocker,
-            change: handover.change,
-            // What Flux told before it was given the change says nothing about it.
-            reading: if handover.change == Change::GoesOut { Reading::Unseen } else { seen },
-            last_applied_chart: handover.chart,
-            helm_release_ref: release_ref(app, world, handover.change),
-            now,
-        }),
-        wake_at: None,
+        ..Plan::only_status(Finalizer::Hold, status)
     }
 }
 

@@ -26,5 +26,5 @@ pub(super) fn plan(app: &ApplicationInstance, now: Timestamp) -> Plan<Applicatio
     status.observed_generation = app.metadata.generation;
     status.last_reconcile_time = Some(Time(now));
     // It has no children to clean up after.
-    Plan { children: Vec::new(), deletions: Vec::new(), finalizer: Finalizer::Release, status, wake_at: None }
+    Plan::only_status(Finalizer::Release, status)
 }

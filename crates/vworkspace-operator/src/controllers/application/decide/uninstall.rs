@@ -39,7 +39,7 @@ pub(super) fn plan(
         Step::Delete(deletion) => deletions.push(deletion),
         Step::Wait(_) | Step::Done => {}
     }
-    Plan { children, deletions, finalizer, status, wake_at: None }
+    Plan { children, deletions, ..Plan::only_status(finalizer, status) }
 }
 
 fn step(app: &ApplicationInstance, world: &World) -> Step {
