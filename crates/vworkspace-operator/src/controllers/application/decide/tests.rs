@@ -1,15 +1,5 @@
 //! The life of an instance, situation by situation.
 
-use operator_kit::{Cause, Refusal, Sight};
-
-use super::testing::{
-    DIGEST_1_2, DIGEST_1_3, after, at_version, edited, empty, fetched, instance, new_release, noon, released,
-    revision, rules, says, told, world,
-};
-use super::*;
-use crate::flux::{HelmRelease, Source};
-use vworkspace_api::application_instance::DeletionPolicy;
-
 macro_rules! assert_conditions {
     ($plan:expr, { $($type_:ident: $status:ident / $reason:ident),+ $(,)? }) => {{
         let told = told(&$plan);
@@ -18,6 +8,19 @@ macro_rules! assert_conditions {
         }
     }};
 }
+
+mod beyond_flux;
+
+use operator_kit::{Cause, Refusal, Sight};
+
+use super::testing::{
+    DIGEST_1_2, DIGEST_1_3, after, at_version, edited, empty, fetched, instance, new_release, noon, released,
+    revision, rules, says, told, world,
+};
+use super::*;
+use crate::catalog_policy::CatalogPolicy;
+use crate::flux::{HelmRelease, Source};
+use vworkspace_api::application_instance::DeletionPolicy;
 
 fn plan(
     app: &ApplicationInstance,
