@@ -18,8 +18,10 @@ use crate::components::Component;
 use crate::content;
 use crate::image::{self, Image};
 use crate::node::Node;
+use crate::own_program::{self, OwnProgram};
 use crate::paths::{self, Paths};
 use crate::readiness::Expected;
+use crate::registry;
 use crate::unmet::Unmet;
 
 /// How long an add-on may take to get ready on a machine that is busy with other things.
@@ -27,6 +29,11 @@ const READY_DEADLINE: Duration = Duration::from_secs(150);
 
 /// Changes when the way of rendering manifests or writing images changes, so that old ones are not taken for new ones.
 const RECIPE: &str = "kustomize or helm; one layer; 2";
+
+/// Stands for a component in the name of a file that is a program of this checkout.
+const CHECKOUT: &str = "checkout";
+/// Images of this checkout's programs change with every change of the sources; older ones than these are not kept.
+const IMAGES_KEPT: usize = 4;
 
 /// `addon.yaml`.
 #[derive(Debug, Deserialize)]
@@ -45,6 +52,8 @@ struct Definition {
     components: Vec<String>,
     #[serde(default)]
     images: Vec<ImageDefinition>,
+    /// A chart of this checkout, installed by helm itself and not as rendered manifests.
+    chart: Option<String>,
     /// Files of a chart that are upstream's.
     #[serde(default)]
     chart_templates: Vec<Upstream>,
@@ -80,6 +89,8 @@ pub(crate) struct Addon {
     definition: Definition,
     folder: PathBuf,
     pub(crate) components: Vec<Component>,
+    /// Programs of this checkout that its images hold.
+    programs: Vec<OwnProgram>,
     /// Names its content; also the tag of its images.
     pub(crate) key: String,
 }
@@ -96,10 +107,15 @@ impl Addon {
             .iter()
             .map(|name| Component::load(name, paths))
             .collect::<Result<Vec<_>>>()?;
-        let folder_key = content::name_of_folder(&folder)?;
-        let keys = components.iter().map(|component| component.key.as_bytes());
-        let key = content::name_of([RECIPE.as_bytes(), folder_key.as_bytes()].into_iter().chain(keys));
-        Ok(Self { name: name.to_owned(), definition, folder, components, key })
+        let programs = definition.own_programs().map(OwnProgram::load).collect::<Result<Vec<_>>>()?;
+        let mut keys = vec![RECIPE.to_owned(), content::name_of_folder(&folder)?];
+        keys.extend(components.iter().map(|component| component.key.clone()));
+        keys.extend(programs.iter().map(|program| program.key.clone()));
+        if let Some(chart) = &definition.chart {
+            keys.push(content::name_of_folder(&paths::workspace().join(chart))?);
+        }
+        let key = content::name_of(keys.iter().map(String::as_bytes));
+        Ok(Self { name: name.to_owned(), definition, folder, components, programs, key })
     }
 
     /// Everything in the repository, in the order of its names.
@@ -150,6 +166,10 @@ impl Addon {
 
     /// The version of the program of that name, or of whatever the add-on is made of.
     pub(crate) fn version_of(&self, workload: &str) -> String {
+        if !self.programs.is_empty() {
+            // The checkout's crates have one version.
+            return env!("CARGO_PKG_VERSION").to_owned();
+        }
         let versions = self.components.first().map(Component::versions).unwrap_or_default();
         versions.get(workload).or_else(|| versions.values().next()).cloned().unwrap_or_default()
     }
@@ -173,11 +193,21 @@ impl Addon {
 
     /// The image's tar file, written once per content.
     fn tar(&self, definition: &ImageDefinition, paths: &Paths) -> Result<PathBuf> {
-        let tar = paths.cache.join("images").join(format!("{}-{}.tar", definition.name, self.key));
+        let tar = self.tar_file(definition, paths);
         if !tar.exists() {
+            for program in &self.programs {
+                program.build()?;
+            }
             self.image(definition)?.write(&tar)?;
+            if !self.programs.is_empty() {
+                forget_older(&tar, &definition.name)?;
+            }
         }
         Ok(tar)
+    }
+
+    fn tar_file(&self, definition: &ImageDefinition, paths: &Paths) -> PathBuf {
+        paths.cache.join("images").join(format!("{}-{}.tar", definition.name, self.key))
     }
 
     fn image(&self, definition: &ImageDefinition) -> Result<Image> {
@@ -206,6 +236,9 @@ impl Addon {
     fn built(&self, reference: &str, place: fn(&Component) -> PathBuf) -> Result<PathBuf> {
         let (component, path) =
             reference.split_once('/').with_context(|| format!("'{reference}' names no component"))?;
+        if component == CHECKOUT {
+            return Ok(own_program::place_of(path));
+        }
         let component = self.components.iter().find(|one| one.name == component);
         Ok(place(component.with_context(|| format!("'{reference}' is of no component of {}", self.name))?)
             .join(path))
@@ -242,7 +275,11 @@ impl Addon {
         for file in &self.definition.chart_templates {
             content::copy(&work.join("upstream").join(&file.from), &overlay.join(&file.to))?;
         }
-        let mut command = if overlay.join("Chart.yaml").exists() {
+        let mut command = if let Some(arguments) = self.release() {
+            let mut helm = Command::new(tools.join("helm"));
+            helm.arg("template").args(arguments);
+            helm
+        } else if overlay.join("Chart.yaml").exists() {
             let mut helm = Command::new(tools.join("helm"));
             helm.args(["template", &self.name]).arg(&overlay).args([
                 "--namespace",
@@ -265,14 +302,42 @@ impl Addon {
             .replace("tag: TAG", &format!("tag: {}", self.key)))
     }
 
+    /// What helm must know of the release, if the add-on is a chart of this checkout.
+    fn release(&self) -> Option<Vec<String>> {
+        let chart = paths::workspace().join(self.definition.chart.as_ref()?);
+        let (chart, values) = (chart.display().to_string(), self.folder.join("lab-values.yaml"));
+        let (values, tag) = (values.display().to_string(), format!("image.tag={}", self.key));
+        let words =
+            [&self.name, &chart, "--namespace", self.namespace(), "--values", &values, "--set-string", &tag];
+        Some(words.map(str::to_owned).into())
+    }
+
+    /// Installs the checkout's chart, or upgrades it in place.
+    async fn upgrade(&self, cluster: &Cluster, release: &[String]) -> Result<()> {
+        let namespace = self.namespace();
+        cluster
+            .apply_yaml(&format!(
+                "{{apiVersion: v1, kind: Namespace, metadata: {{name: {namespace}, \
+                 labels: {{pod-security.kubernetes.io/enforce: restricted}}}}}}"
+            ))
+            .await?;
+        // CRDs stay when a release goes, and scenarios apply them without one.
+        let mut words = vec!["upgrade", "--install", "--take-ownership"];
+        words.extend(release.iter().map(String::as_str));
+        registry::helm(cluster, &words).await
+    }
+
     /// Installs it unless this very content is there already, and waits until it is ready.
     pub(crate) async fn install(&self, cluster: &Cluster) -> Result<()> {
         let workloads = self.workloads(&cluster.paths, &cluster.tools)?;
         let is_whole =
             self.installed(cluster).await? == Installed::Same && self.missing(cluster).await?.is_empty();
         if !is_whole {
-            let objects = self.manifests(&cluster.paths, &cluster.tools)?;
-            cluster.apply(&objects).await.with_context(|| format!("failed to install {}", self.name))?;
+            let installed = match self.release() {
+                Some(release) => self.upgrade(cluster, &release).await,
+                None => cluster.apply(&self.manifests(&cluster.paths, &cluster.tools)?).await,
+            };
+            installed.with_context(|| format!("failed to install {}", self.name))?;
             self.mark_installed(cluster).await?;
         }
         let others = self.definition.ready.iter().filter(|expected| !expected.is_workload()).cloned();
@@ -325,6 +390,12 @@ impl Addon {
         format!("lab-addon-{}", self.name)
     }
 
+    /// Whether programs of this checkout must be built before it can be installed.
+    pub(crate) fn is_to_be_built(&self, paths: &Paths) -> bool {
+        let has_tar = |image: &ImageDefinition| self.tar_file(image, paths).exists();
+        !self.programs.is_empty() && !self.definition.images.iter().all(has_tar)
+    }
+
     /// Its images with the tar files to load them from, written once per content.
     pub(crate) fn image_files(&self, paths: &Paths) -> Result<Vec<(String, PathBuf)>> {
         let images = self.definition.images.iter();
@@ -342,6 +413,33 @@ pub(crate) enum Installed {
     Other,
 }
 
+impl Definition {
+    /// Names of this checkout's programs in its images.
+    fn own_programs(&self) -> impl Iterator<Item = &str> {
+        let files = self.images.iter().flat_map(|image| image.files.values());
+        files.filter_map(|file| file.strip_prefix(CHECKOUT)?.strip_prefix('/'))
+    }
+}
+
+/// Removes all but the newest tar files of an image.
+fn forget_older(newest: &Path, name: &str) -> Result<()> {
+    let folder = newest.parent().context("an image lies in a folder")?;
+    let prefix = format!("{name}-");
+    let mut tars = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_name().to_string_lossy().starts_with(&prefix) {
+            tars.push((entry.metadata()?.modified()?, entry.path()));
+        }
+    }
+    tars.sort();
+    let too_many = tars.len().saturating_sub(IMAGES_KEPT);
+    for (_, tar) in tars.into_iter().take(too_many) {
+        fs::remove_file(&tar).with_context(|| format!("failed to remove {}", tar.display()))?;
+    }
+    Ok(())
+}
+
 fn markers(cluster: &Cluster) -> Api<ConfigMap> {
     Api::namespaced(cluster.client.clone(), "kube-system")
 }
@@ -357,13 +455,43 @@ mod tests {
         let names: Vec<&str> = addons.iter().map(|addon| addon.name.as_str()).collect();
         assert_eq!(
             names,
-            ["argo", "cert-manager", "demo", "dns", "external-secrets-crds", "flux", "registry", "velero"]
+            [
+                "argo",
+                "cert-manager",
+                "demo",
+                "dns",
+                "external-secrets-crds",
+                "flux",
+                "operator",
+                "registry",
+                "velero"
+            ]
         );
         for addon in &addons {
             for definition in &addon.definition.images {
                 addon.image(definition).expect("every file of an image is of one of the add-on's components");
             }
         }
+    }
+
+    #[test]
+    fn only_the_newest_images_of_a_program_are_kept() {
+        let folder = std::env::temp_dir().join(format!("lab-images-{}", std::process::id()));
+        fs::create_dir_all(&folder).expect("a temporary folder");
+        let now = std::time::SystemTime::now();
+        let names = ["tool-1.tar", "tool-2.tar", "tool-3.tar", "tool-4.tar", "tool-5.tar", "toolbox-1.tar"];
+        for (age, name) in names.iter().rev().enumerate() {
+            let file = fs::File::create(folder.join(name)).expect("a file");
+            file.set_modified(now - Duration::from_secs(age as u64)).expect("a time");
+        }
+        forget_older(&folder.join("tool-5.tar"), "tool").expect("forgotten");
+        let mut left: Vec<String> = fs::read_dir(&folder)
+            .expect("a folder")
+            .map(|entry| entry.expect("an entry").file_name().display().to_string())
+            .collect();
+        left.sort();
+        fs::remove_dir_all(&folder).expect("removed");
+        assert_eq!(left, ["tool-2.tar", "tool-3.tar", "tool-4.tar", "tool-5.tar", "toolbox-1.tar"]);
     }
 
     #[test]

@@ -15,6 +15,7 @@ use crate::addons::Addon;
 use crate::cluster::Cluster;
 use crate::paths::Paths;
 use crate::progress::seconds;
+use crate::reasons::Recorder;
 use crate::scenario::{self, Scenario};
 use crate::up::{self, Wanted};
 
@@ -71,7 +72,8 @@ pub(crate) async fn cycles(paths: &Paths, count: usize) -> Result<()> {
         let started = Instant::now();
         let cluster = up::up(paths, &Wanted { addons: &addons, port: None, kubeconfig: None }).await?;
         let up = started.elapsed();
-        let outcomes = scenario::run_all(&cluster, &chosen).await;
+        let recorder = Recorder::start(&cluster, scenario::namespaces(&chosen)).await?;
+        let outcomes = scenario::run_all(&cluster, &chosen, &recorder.seen()).await;
         ensure!(
             outcomes.iter().all(|outcome| outcome.failure.is_none()),
             "cycle {number}: the scenario failed"

@@ -18,7 +18,7 @@ use crate::progress::seconds;
 use crate::unmet::Unmet;
 use crate::up::{self, Wanted};
 use crate::verify::{self, Chosen, Tier};
-use crate::{bench, demo, image, machine, status, table};
+use crate::{bench, demo, image, machine, maturity, reasons, status, table};
 
 /// A real Kubernetes cluster on this machine, for the demo, the tests and the benches.
 #[derive(Debug, Parser)]
@@ -49,7 +49,7 @@ Examples:
 pub(crate) enum LabCommand {
     /// Start the cluster, or add to a running one what is missing.
     Up {
-        /// Further sets: argo, cert-manager, external-secrets-crds, velero.
+        /// Further sets: argo, cert-manager, external-secrets-crds, operator, velero.
         #[arg(long, value_delimiter = ',', value_name = "SET,...")]
         with: Vec<String>,
         /// First of three ports on 127.0.0.1 (API server, registry, demo); without it the first free ones from 26443 on.
@@ -93,6 +93,12 @@ pub(crate) enum LabCommand {
         quick: bool,
         /// Only checks, tests and scenarios with this in their name.
         filter: Option<String>,
+    },
+    /// Which documented reasons the last test runs made the operator give, and which not.
+    Reasons {
+        /// Write docs/reference/reasons.json and docs/reference/maturity.md anew, after a full run.
+        #[arg(long)]
+        update: bool,
     },
     /// Measurements on the real cluster.
     #[command(subcommand)]
@@ -185,6 +191,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
         LabCommand::Down => return down(&subject),
         LabCommand::Doctor => return doctor(&paths),
         LabCommand::Env => return env(&subject),
+        LabCommand::Reasons { update } => return reasons(update),
         LabCommand::Logs { part, follow, tail } => return logs(&subject, &part, follow, tail),
         LabCommand::Kubectl { arguments } => return kubectl(&subject, &arguments),
         LabCommand::Up { with, port } => Box::pin(up(&subject, with, port)),
@@ -277,6 +284,14 @@ fn doctor(paths: &Paths) -> Result<ExitCode> {
     print!("{}", table::lines(&["", "WHAT", "FOUND"], &rows));
     let is_well = checks.iter().all(|check| check.found.is_ok());
     Ok(if is_well { ExitCode::SUCCESS } else { ExitCode::from(crate::UNMET) })
+}
+
+fn reasons(update: bool) -> Result<ExitCode> {
+    if update {
+        maturity::update()?;
+    }
+    print(&reasons::summary(&reasons::load(&reasons::file())?)?)?;
+    Ok(ExitCode::SUCCESS)
 }
 
 fn env(subject: &Subject<'_>) -> Result<ExitCode> {

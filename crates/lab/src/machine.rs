@@ -12,7 +12,7 @@ use crate::paths::Paths;
 use crate::unmet::Unmet;
 
 /// Program that must be there, and the Debian package that brings it.
-const PACKAGES: [(&str, &str); 7] = [
+const PACKAGES: [(&str, &str); 8] = [
     ("containerd", "containerd"),
     ("runc", "runc"),
     ("/usr/lib/cni/ptp", "containernetworking-plugins"),
@@ -20,7 +20,10 @@ const PACKAGES: [(&str, &str); 7] = [
     ("ip", "iproute2"),
     ("/bin/busybox", "busybox-static"),
     ("unshare", "util-linux"),
+    (MUSL_COMPILER, "musl-tools"),
 ];
+/// Compiles the parts in C of static programs.
+pub(crate) const MUSL_COMPILER: &str = "musl-gcc";
 const OLDEST_GO: (u32, u32, u32) = (1, 25, 7);
 const OLDEST_RUST: (u32, u32, u32) = (1, 95, 0);
 const GIB: u64 = 1 << 30;
@@ -77,6 +80,11 @@ pub(crate) fn can_build(paths: &Paths, minutes: u32) -> Result<()> {
         found.map_err(Unmet::new)?;
     }
     Ok(())
+}
+
+/// Before a program of this checkout is built for an image.
+pub(crate) fn can_build_static() -> Result<()> {
+    if is_there(MUSL_COMPILER) { Ok(()) } else { install_packages() }
 }
 
 fn go() -> Result<String, String> {

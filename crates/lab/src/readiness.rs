@@ -105,8 +105,10 @@ fn workload_is_ready(kind: &str, data: &Value) -> bool {
         _ => ("/spec/replicas", "/status/updatedReplicas", "/status/availableReplicas"),
     };
     let wanted = number(wanted);
+    // While an old pod is there, it may be the one that is available.
+    let is_replaced = number("/status/replicas") <= number(updated);
     // A DaemonSet that has not been looked at yet wants no pods.
-    (kind != "DaemonSet" || wanted > 0) && number(updated) >= wanted && number(ready) >= wanted
+    (kind != "DaemonSet" || wanted > 0) && is_replaced && number(updated) >= wanted && number(ready) >= wanted
 }
 
 #[cfg(test)]
@@ -132,6 +134,12 @@ mod tests {
         let one_missing = json!({"spec": {"replicas": 2},
                                  "status": {"observedGeneration": 3, "updatedReplicas": 2, "availableReplicas": 1}});
         assert!(!expected.is_ready(&deployment(3, one_missing)));
+        let old_ones = json!({"spec": {"replicas": 2},
+                              "status": {"observedGeneration": 3, "replicas": 3, "updatedReplicas": 2, "availableReplicas": 2}});
+        assert!(
+            !expected.is_ready(&deployment(3, old_ones)),
+            "the one that is to go may be among the available"
+        );
         assert!(
             !expected.is_ready(&deployment(3, json!({"spec": {"replicas": 0}}))),
             "nobody looked at it yet"

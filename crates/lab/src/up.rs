@@ -60,6 +60,7 @@ async fn own(paths: &Paths, wanted: &Wanted<'_>) -> Result<Cluster> {
     }
     let base = Component::load("base", paths)?;
     build(paths, std::iter::once(&base).chain(components(wanted.addons)))?;
+    build_own(paths, wanted.addons)?;
     // Besides the add-ons: the node's start, the API server, the node's readiness, the images.
     let progress = Progress::new(if running.is_some() { 3 } else { 4 } + wanted.addons.len());
     let node = match running {
@@ -155,8 +156,10 @@ pub(crate) fn prepare<'a>(
         machine::can_run(paths)?;
     }
     let base = Component::load("base", paths)?;
-    let components = addons.into_iter().flat_map(|addon| &addon.components);
-    build(paths, std::iter::once(&base).chain(components))
+    let addons: Vec<&Addon> = addons.into_iter().collect();
+    let components = addons.iter().flat_map(|addon| &addon.components);
+    build(paths, std::iter::once(&base).chain(components))?;
+    build_own(paths, addons)
 }
 
 /// Builds what the cache has not, and says beforehand how long that will take.
@@ -182,6 +185,18 @@ fn build<'a>(paths: &Paths, components: impl Iterator<Item = &'a Component>) -> 
     for component in missing {
         let step = progress.begin(format!("building {}", component.title()));
         component.build(paths, &step)?;
+        step.done();
+    }
+    Ok(())
+}
+
+/// Builds this checkout's programs whose images the cache has not.
+fn build_own<'a>(paths: &Paths, addons: impl IntoIterator<Item = &'a Addon>) -> Result<()> {
+    let missing: Vec<&Addon> = addons.into_iter().filter(|addon| addon.is_to_be_built(paths)).collect();
+    let progress = Progress::new(missing.len());
+    for addon in missing {
+        let step = progress.begin(format!("building {}", addon.title()));
+        step.ticking("about 5 min the first time", || addon.image_files(paths))?;
         step.done();
     }
     Ok(())

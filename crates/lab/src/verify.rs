@@ -12,6 +12,7 @@ use crate::addons::Addon;
 use crate::node::Node;
 use crate::paths::{self, Paths};
 use crate::progress::seconds;
+use crate::reasons::{self, Produced, Recorder, Run};
 use crate::scenario::{self, Scenario};
 use crate::unmet::Unmet;
 use crate::up::{self, Wanted};
@@ -216,7 +217,7 @@ async fn run_scenarios(
 ) -> Result<()> {
     let (possible, impossible): (Vec<_>, Vec<_>) =
         scenarios.iter().copied().partition(|scenario| chosen.kubeconfig.is_none() || !scenario.needs_node);
-    for scenario in impossible {
+    for scenario in &impossible {
         println!("skip {} (needs the node, which an existing cluster does not give)", scenario.name);
     }
     if possible.is_empty() {
@@ -237,13 +238,41 @@ async fn run_scenarios(
     tell("the lab starts", cluster.as_ref().err(), started);
     tally.count(cluster.is_ok());
     if let Ok(cluster) = cluster {
-        for outcome in scenario::run_all(&cluster, &possible).await {
+        let recorder = Recorder::start(&cluster, scenario::namespaces(&possible)).await?;
+        for outcome in scenario::run_all(&cluster, &possible, &recorder.seen()).await {
             tally.count(outcome.failure.is_none());
         }
+        let run = if chosen.filter.is_none() { Run::Full } else { Run::Filtered };
+        reason_coverage(&recorder.finish(), run, &impossible, tally)?;
+    } else {
+        println!("skip {COVERAGE} (no scenario could run)");
     }
     if !was_running {
         let _lock = up::lock(paths)?;
         crate::node::stop(paths)?;
+    }
+    Ok(())
+}
+
+const COVERAGE: &str = "every documented reason is produced by a scenario";
+
+/// Keeps what was produced; a run of everything must have produced every documented reason.
+fn reason_coverage(
+    produced: &BTreeSet<Produced>,
+    run: Run,
+    impossible: &[&'static Scenario],
+    tally: &mut Tally,
+) -> Result<()> {
+    reasons::store(produced, run)?;
+    match (run, impossible.len()) {
+        (Run::Filtered, _) => {}
+        (Run::Full, 0) => {
+            let started = Instant::now();
+            let checked = reasons::check(produced);
+            tally.count(checked.is_ok());
+            tell(COVERAGE, checked.err().as_ref(), started);
+        }
+        (Run::Full, count) => println!("skip {COVERAGE} ({count} scenarios cannot run here)"),
     }
     Ok(())
 }
@@ -254,7 +283,8 @@ fn needs_of(scenarios: &[&'static Scenario]) -> Vec<String> {
     needs.into_iter().map(str::to_owned).collect()
 }
 
-fn cargo(arguments: &[&str]) -> Command {
+/// The cargo that runs us, in the checkout.
+pub(crate) fn cargo(arguments: &[&str]) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()));
     command.current_dir(paths::workspace()).args(arguments).stdin(Stdio::null());
     // What the cargo that runs us says of our own package would make the inner one build half the tree again.
@@ -268,7 +298,7 @@ fn cargo(arguments: &[&str]) -> Command {
 }
 
 /// Runs a command; what it said is shown only when it fails.
-fn quietly(mut command: Command) -> Result<()> {
+pub(crate) fn quietly(mut command: Command) -> Result<()> {
     let output = command.output().with_context(|| format!("failed to run {command:?}"))?;
     let (said, complained) =
         (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));

@@ -48,20 +48,34 @@ pub(super) const POLICY: Scenario = Scenario {
     run: |ground| Box::pin(policy(ground)),
 };
 
+const GROUP: &str = "apps.vworkspace.io";
 const API_VERSION: &str = "apps.vworkspace.io/v1alpha1";
 const KIND: &str = "ApplicationInstance";
 
+/// Under a group of its own, so that an operator does not write what is compared here.
 async fn takes(ground: &Ground) -> Result<()> {
-    install(ground, &crd()?).await?;
-    let instances = ground.objects(API_VERSION, KIND);
+    let group = "takes.lab.vworkspace.io";
+    let crd: Value = serde_json::from_str(&crd()?.to_string().replace(GROUP, group))?;
+    install(ground, &crd).await?;
+    let version = format!("{group}/v1alpha1");
+    let result = taken(ground, &version).await;
+    let crds = ground.cluster.dynamic("apiextensions.k8s.io/v1", "CustomResourceDefinition", None);
+    crds.delete(&name_of(&crd), &DeleteParams::background()).await?;
+    result
+}
+
+async fn taken(ground: &Ground, version: &str) -> Result<()> {
+    let instances = ground.objects(version, KIND);
+    let group = version.split_once('/').map_or(version, |(group, _)| group);
     for file in examples()? {
-        let text = fs::read_to_string(&file)?;
+        let text = fs::read_to_string(&file)?.replace(GROUP, group);
         let text = text.replace("namespace: shop", &format!("namespace: {}", ground.namespace));
         ground.cluster.apply_yaml(&text).await.with_context(|| file.display().to_string())?;
     }
-    ground.apply(EXISTING).await?;
+    ground.apply(&EXISTING.replace(GROUP, group)).await?;
     for change in TAKEN {
         let mut object = base(ground)?;
+        merge(&mut object, &json!({"apiVersion": version}));
         merge(&mut object, &serde_saphyr::from_str(change)?);
         merge(&mut object, &json!({"metadata": {"name": "another"}}));
         let object: DynamicObject = serde_json::from_value(object)?;
@@ -88,9 +102,9 @@ async fn takes(ground: &Ground) -> Result<()> {
         "a check has {check}"
     );
 
-    status_is_kept(&instances).await?;
+    status_is_kept(&instances, version).await?;
     let mut kubectl = ground.cluster.tool("kubectl");
-    kubectl.args(["get", "appinst", "shop", "--namespace", &ground.namespace]);
+    kubectl.args(["get", &format!("appinst.{group}"), "shop", "--namespace", &ground.namespace]);
     let table = super::said_by(&mut kubectl).await?;
     let columns: Vec<Vec<&str>> = table.lines().map(|line| line.split_whitespace().collect()).collect();
     let expected = ["shop", "False", "Installing", "shop", "1.2.3"];
@@ -103,7 +117,7 @@ async fn takes(ground: &Ground) -> Result<()> {
 }
 
 /// Everything that a controller writes into a status comes back, and nothing of it is pruned.
-async fn status_is_kept(instances: &Api<DynamicObject>) -> Result<()> {
+async fn status_is_kept(instances: &Api<DynamicObject>, version: &str) -> Result<()> {
     let time = "2026-01-02T03:04:05Z";
     let status = json!({
         "observedGeneration": 1,
@@ -120,7 +134,7 @@ async fn status_is_kept(instances: &Api<DynamicObject>) -> Result<()> {
         "endpoints": [{"name": "shop", "url": "https://shop.example.org", "type": "ingress", "notes": "by TLS"}],
         "lastReconcileTime": time,
     });
-    let object = json!({"apiVersion": API_VERSION, "kind": KIND, "status": status});
+    let object = json!({"apiVersion": version, "kind": KIND, "status": status});
     let written =
         instances.patch_status("shop", &PatchParams::apply("status-writer"), &Patch::Apply(&object)).await?;
     let kept = written.data.get("status");
@@ -200,7 +214,7 @@ fn collect_openings(value: &Value, openings: &mut Vec<String>) {
 /// Under a group of its own, so that nobody else's CRD is without its rules for a while.
 async fn ratchets(ground: &Ground) -> Result<()> {
     let group = "ratchet.lab.vworkspace.io";
-    let with_rules: Value = serde_json::from_str(&crd()?.to_string().replace("apps.vworkspace.io", group))?;
+    let with_rules: Value = serde_json::from_str(&crd()?.to_string().replace(GROUP, group))?;
     let mut without_rules = with_rules.clone();
     drop_rules(&mut without_rules);
     install(ground, &without_rules).await?;
@@ -335,7 +349,7 @@ fn base(ground: &Ground) -> Result<Value> {
 }
 
 /// A JSON merge patch: null removes.
-fn merge(into: &mut Value, change: &Value) {
+pub(super) fn merge(into: &mut Value, change: &Value) {
     let Value::Object(change) = change else {
         *into = change.clone();
         return;

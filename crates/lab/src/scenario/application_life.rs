@@ -1,64 +1,27 @@
-//! An ApplicationInstance from its creation to its end, kept by the operator itself: a process beside the cluster that
-//! has the rights of a service account and nothing else.
+//! An ApplicationInstance from its creation to its end, kept by the operator as its chart installs it.
 
-use std::fs::{self, File};
-use std::path::PathBuf;
-use std::process::Stdio;
-use std::time::{Duration, Instant};
-
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Result, ensure};
 use jiff::{Timestamp, ToSpan};
-use k8s_openapi::api::authentication::v1::TokenRequest;
-use k8s_openapi::api::core::v1::ServiceAccount;
-use kube::api::{Api, Patch, PatchParams, PostParams};
-use rustix::process::{Pid, Signal, kill_process};
-use serde_json::{Value, json};
-use tokio::process::{Child, Command};
-use tokio::time::timeout;
+use serde_json::Value;
 
-use super::chart_release::Chart;
-use super::{DEADLINE, Ground, Scenario, application_crd, gone, text_at};
+use super::chart::Chart;
+use super::{Ground, Scenario, gone, text_at};
 use crate::audit::{self, Request};
-use crate::paths;
-use crate::registry;
-use crate::tail;
 
 pub(super) const SCENARIO: Scenario = Scenario {
     name: "application_life_an_instance_is_installed_rests_without_writes_is_upgraded_and_leaves_nothing",
-    needs: &["flux", "registry"],
+    needs: &["flux", "operator", "registry"],
+    // For the audit log.
     needs_node: true,
     alone: false,
-    run: |ground| Box::pin(run(ground)),
+    run: |ground| Box::pin(life(ground)),
 };
 
 const APPS: &str = "apps.vworkspace.io/v1alpha1";
 const HELM: &str = "helm.toolkit.fluxcd.io/v2";
-/// A process that is told to stop has handed its lease over within this time.
-const HAND_OVER: Duration = Duration::from_secs(2);
-
-async fn run(ground: &Ground) -> Result<()> {
-    application_crd::install(ground, &application_crd::crd()?).await?;
-    ground.apply(RIGHTS).await?;
-    let operator = Operator::start(ground).await?;
-    let told = life(ground).await;
-    let log = operator.log.clone();
-    let ended = match told {
-        Ok(()) => operator.stop(ground).await,
-        Err(error) => {
-            // Nobody will be there to take the finalizer off, and the namespace has to go.
-            let release = Patch::Merge(json!({"metadata": {"finalizers": null}}));
-            let instances = ground.objects(APPS, "ApplicationInstance");
-            // There may be none: the first error is the one to tell.
-            let _ = instances.patch("shop", &PatchParams::default(), &release).await;
-            Err(error)
-        }
-    };
-    ended.with_context(|| format!("the operator said:\n{}", tail::of(&log, 60)))
-}
 
 async fn life(ground: &Ground) -> Result<()> {
-    let old = Chart::write(ground)?;
-    registry::push_chart(&ground.cluster, &old.folder).await?;
+    let old = Chart::published(ground, &[]).await?;
     let started = Timestamp::now();
     ground.apply(&INSTANCE.replace("VERSION", &old.version)).await?;
     says(ground, "Ready", "False/Installing").await?;
@@ -67,8 +30,7 @@ async fn life(ground: &Ground) -> Result<()> {
     ensure!(!writes(ground, started)?.is_empty(), "the audit log tells nothing of the operator's writes");
     rests(ground).await?;
 
-    let new = Chart::write(ground)?;
-    registry::push_chart(&ground.cluster, &new.folder).await?;
+    let new = Chart::published(ground, &[]).await?;
     ground.apply(&INSTANCE.replace("VERSION", &new.version)).await?;
     says(ground, "Ready", "False/Upgrading").await?;
     says(ground, "Ready", "True/HelmReleaseReady").await?;
@@ -135,94 +97,12 @@ async fn looked_at(ground: &Ground, after: Timestamp) -> Result<()> {
     ground.until(HELM, "HelmRelease", "web", is_later).await.map(|_| ())
 }
 
+/// What the operator wrote here; it works for other scenarios too.
 fn writes(ground: &Ground, since: Timestamp) -> Result<Vec<Request>> {
-    let user = audit::service_account(&ground.namespace, "operator");
+    let user = audit::service_account("vworkspace-system", "vworkspace-app-operator");
     let requests = audit::requests(&ground.cluster.paths.audit_log(), &user, since)?;
-    Ok(requests.into_iter().filter(Request::is_write).collect())
-}
-
-/// The operator's process.
-struct Operator {
-    process: Child,
-    log: PathBuf,
-    kubeconfig: PathBuf,
-}
-
-impl Operator {
-    async fn start(ground: &Ground) -> Result<Self> {
-        let program = program().await?;
-        let folder = ground.cluster.paths.log();
-        let (log, kubeconfig) =
-            (folder.join("operator.log"), ground.cluster.paths.state.join("operator.kubeconfig"));
-        fs::write(&kubeconfig, kubeconfig_of(ground, "operator").await?)?;
-        let process = Command::new(&program)
-            .args(["--namespace", &ground.namespace, "--listen", "127.0.0.1:0", "--zap-log-level", "debug"])
-            .env("KUBECONFIG", &kubeconfig)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(File::create(&log)?)
-            .kill_on_drop(true)
-            .spawn()
-            .with_context(|| format!("failed to start {}", program.display()))?;
-        Ok(Self { process, log, kubeconfig })
-    }
-
-    /// Tells it to stop: it must end by itself, soon, and give its lease up.
-    async fn stop(mut self, ground: &Ground) -> Result<()> {
-        let asked = Instant::now();
-        let number = self.process.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
-        kill_process(number.context("the operator has ended before it was told to")?, Signal::TERM)?;
-        let status = timeout(DEADLINE, self.process.wait()).await.context("the operator does not stop")??;
-        let took = asked.elapsed();
-        ensure!(status.success(), "the operator ended with {status}");
-        ensure!(took < HAND_OVER, "the operator took {} ms to stop", took.as_millis());
-        let leases = ground.objects("coordination.k8s.io/v1", "Lease");
-        let lease = leases.get("vworkspace-app-operator").await?;
-        let holder = text_at(&lease.data, "/spec/holderIdentity");
-        ensure!(holder.is_empty(), "the operator has stopped and {holder} still holds its lease");
-        println!("     stopped and gave its lease up {} ms after SIGTERM", took.as_millis());
-        Ok(())
-    }
-}
-
-impl Drop for Operator {
-    fn drop(&mut self) {
-        if let Err(error) = fs::remove_file(&self.kubeconfig) {
-            eprintln!("lab: failed to remove {}: {error}", self.kubeconfig.display());
-        }
-    }
-}
-
-/// The operator's program, built from this checkout and found beside our own.
-async fn program() -> Result<PathBuf> {
-    let cargo = std::env::var_os("CARGO").unwrap_or("cargo".into());
-    let mut build = Command::new(cargo);
-    // As the unit tests are built, so that nothing is built twice.
-    build.args(["build", "--quiet", "--locked", "--workspace", "--all-features", "--bins"]);
-    let built = build.current_dir(paths::workspace()).stdin(Stdio::null()).output().await?;
-    if !built.status.success() {
-        bail!("failed to build the operator: {}", String::from_utf8_lossy(&built.stderr).trim());
-    }
-    let program = std::env::current_exe()?.with_file_name("vworkspace-operator");
-    ensure!(program.exists(), "there is no {}", program.display());
-    Ok(program)
-}
-
-/// The cluster's kubeconfig with the token of a service account and nothing else.
-async fn kubeconfig_of(ground: &Ground, account: &str) -> Result<String> {
-    let accounts: Api<ServiceAccount> = Api::namespaced(ground.cluster.client.clone(), &ground.namespace);
-    let token =
-        accounts.create_token_request(account, &PostParams::default(), &TokenRequest::default()).await?;
-    let token = token.status.context("the API server issued no token")?.token;
-    let mut config: Value = serde_saphyr::from_str(&fs::read_to_string(&ground.cluster.kubeconfig)?)?;
-    let users = config.pointer_mut("/users").and_then(Value::as_array_mut).context("no users")?;
-    for user in users {
-        if let Some(user) = user.as_object_mut() {
-            user.insert("user".to_owned(), json!({ "token": token }));
-        }
-    }
-    // JSON is YAML.
-    Ok(config.to_string())
+    let here = |request: &Request| request.is_write() && request.is_in(&ground.namespace);
+    Ok(requests.into_iter().filter(here).collect())
 }
 
 const INSTANCE: &str = "
@@ -241,30 +121,4 @@ spec:
     insecure: true
   release: {name: web, namespace: NAMESPACE}
   values: {source: inline, inline: {greeting: from the instance}}
-";
-
-/// What the operator may do; the chart will say the same.
-const RIGHTS: &str = "
-apiVersion: v1
-kind: ServiceAccount
-metadata: {name: operator, namespace: NAMESPACE}
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata: {name: lab-application-life}
-rules:
-- {apiGroups: [apps.vworkspace.io], resources: [applicationinstances], verbs: [get, list, watch, patch]}
-- {apiGroups: [apps.vworkspace.io], resources: [applicationinstances/status], verbs: [patch]}
-- {apiGroups: [helm.toolkit.fluxcd.io], resources: [helmreleases], verbs: [get, list, watch, create, patch, delete]}
-- apiGroups: [source.toolkit.fluxcd.io]
-  resources: [ocirepositories, helmrepositories]
-  verbs: [get, list, watch, create, patch, delete]
-- {apiGroups: [events.k8s.io], resources: [events], verbs: [create, patch]}
-- {apiGroups: [coordination.k8s.io], resources: [leases], verbs: [get, create, update]}
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRoleBinding
-metadata: {name: lab-application-life}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: lab-application-life}
-subjects: [{kind: ServiceAccount, name: operator, namespace: NAMESPACE}]
 ";

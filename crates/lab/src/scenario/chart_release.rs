@@ -1,15 +1,15 @@
 //! Charts through Flux: what is published is installed with the values given, and nothing of it stays behind.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use anyhow::{Context, Result, ensure};
-use jiff::Timestamp;
+use anyhow::{Result, ensure};
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, ObjectMeta, PostParams};
 use serde_json::Value;
 
+use super::chart::Chart;
 use super::{Ground, Scenario, gone, text_at};
 use crate::readiness::has_condition;
 use crate::registry;
@@ -31,13 +31,18 @@ pub(super) const FROM_HTTP: Scenario = Scenario {
 };
 
 async fn from_oci(ground: &Ground) -> Result<()> {
-    let chart = Chart::write(ground)?;
-    registry::push_chart(&ground.cluster, &chart.folder).await?;
+    let chart = Chart::published(ground, &[]).await?;
     installed_and_gone(ground, &chart, OCI_SOURCE).await
 }
 
 async fn from_http(ground: &Ground) -> Result<()> {
-    let chart = Chart::write(ground)?;
+    let chart = Chart::write(ground, &[])?;
+    serve_over_http(ground, &chart).await?;
+    installed_and_gone(ground, &chart, HTTP_SOURCE).await
+}
+
+/// Serves a chart from a repository with an index, at `http://site.NAMESPACE.svc.cluster.local`.
+pub(super) async fn serve_over_http(ground: &Ground, chart: &Chart) -> Result<()> {
     let site = chart.folder.join("site");
     let (folder, site) = (chart.folder.display().to_string(), site.display().to_string());
     registry::helm(&ground.cluster, &["package", &folder, "--destination", &site]).await?;
@@ -51,7 +56,7 @@ async fn from_http(ground: &Ground) -> Result<()> {
     config_maps.create(&PostParams::default(), &files).await?;
     ground.apply(HTTP_SERVER).await?;
     ground.until("apps/v1", "Deployment", "site", is_available).await?;
-    installed_and_gone(ground, &chart, HTTP_SOURCE).await
+    Ok(())
 }
 
 /// The chart's release, from its creation to its end.
@@ -80,43 +85,6 @@ fn is_available(data: &Value) -> bool {
     has_condition(data, "Available", "True")
 }
 
-/// A chart of our own in a folder that lives as long as this value.
-pub(super) struct Chart {
-    pub(super) folder: PathBuf,
-    /// Another one in each run, so that what an earlier run published is never taken for this.
-    pub(super) version: String,
-}
-
-impl Chart {
-    pub(super) fn write(ground: &Ground) -> Result<Self> {
-        let version = format!("1.0.{}", Timestamp::now().as_millisecond());
-        let folder = std::env::temp_dir().join(format!("{}-{version}", ground.namespace));
-        let chart = Self { folder, version };
-        let about = format!("{{apiVersion: v2, name: probe, version: {}}}", chart.version);
-        let files = [
-            ("Chart.yaml", about.as_str()),
-            ("values.yaml", "greeting: from the chart"),
-            ("templates/probe.yaml", TEMPLATE),
-            // What is served over HTTP lies in the same folder, and is no part of the chart.
-            (".helmignore", "site/"),
-        ];
-        fs::create_dir_all(chart.folder.join("templates"))
-            .with_context(|| format!("failed to create {}", chart.folder.display()))?;
-        for (file, text) in files {
-            fs::write(chart.folder.join(file), text)?;
-        }
-        Ok(chart)
-    }
-}
-
-impl Drop for Chart {
-    fn drop(&mut self) {
-        if let Err(error) = fs::remove_dir_all(&self.folder) {
-            eprintln!("lab: failed to remove {}: {error}", self.folder.display());
-        }
-    }
-}
-
 /// Names and contents of the files in a folder.
 fn files_in(folder: &Path) -> Result<impl Iterator<Item = Result<(String, ByteString)>>> {
     Ok(fs::read_dir(folder)?.map(|entry| {
@@ -124,28 +92,6 @@ fn files_in(folder: &Path) -> Result<impl Iterator<Item = Result<(String, ByteSt
         Ok((entry.file_name().to_string_lossy().into_owned(), ByteString(fs::read(entry.path())?)))
     }))
 }
-
-const TEMPLATE: &str = "
-apiVersion: v1
-kind: ConfigMap
-metadata: {name: '{{ .Release.Name }}-settings'}
-data: {greeting: '{{ .Values.greeting }}', version: '{{ .Chart.Version }}'}
----
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: '{{ .Release.Name }}'}
-spec:
-  replicas: 1
-  selector: {matchLabels: {app: probe}}
-  template:
-    metadata: {labels: {app: probe}}
-    spec:
-      terminationGracePeriodSeconds: 0
-      containers:
-      - name: probe
-        image: lab.local/busybox:1
-        command: [sleep, '1000000']
-";
 
 /// The release's timeout is shorter than our own, so that a failure is told by Flux and does not hold the namespace.
 const OCI_SOURCE: &str = "

@@ -2,18 +2,23 @@
 //! namespace of its own. It waits for what it names with a deadline and never sleeps.
 
 mod apiserver_restart;
+mod application;
 mod application_crd;
 mod application_life;
 mod argo_workflow;
 mod audit_log;
 mod certificate;
+mod chart;
 mod chart_release;
 mod failing_job;
 mod lab_recovery;
+mod operator_chart;
 mod plugin_status;
 mod service_dns;
+mod troubleshooting;
 mod velero_restore;
 
+use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::time::{Duration, Instant};
 
@@ -30,6 +35,7 @@ use crate::addons::Addon;
 use crate::cluster::{Cluster, wait_until};
 use crate::diagnosis;
 use crate::progress::seconds;
+use crate::reasons::Seen;
 
 /// How long a scenario's single steps may take on a machine that is busy with other things.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(120);
@@ -68,6 +74,30 @@ pub(crate) const ALL: &[Scenario] = &[
     failing_job::SCENARIO,
     audit_log::SCENARIO,
     application_life::SCENARIO,
+    application::install_and_upgrade::SCENARIO,
+    application::pause::SCENARIO,
+    application::nothing_to_install::SCENARIO,
+    application::chart_source::SCENARIO,
+    application::http_repository::SCENARIO,
+    application::values::SCENARIO,
+    application::failed_install::SCENARIO,
+    application::failed_upgrade::SCENARIO,
+    application::policy::SCENARIO,
+    application::deletion::SCENARIO,
+    application::maintenance_window::SCENARIO,
+    application::dependency::SCENARIO,
+    application::endpoint::SCENARIO,
+    application::drift::SCENARIO,
+    application::warnings::SCENARIO,
+    application::certificate::SCENARIO,
+    application::external_secret::SCENARIO,
+    application::child_resources::SCENARIO,
+    application::allow_list::SCENARIO,
+    application::approval::SCENARIO,
+    application::unreachable_source::SCENARIO,
+    troubleshooting::APPLICATION,
+    operator_chart::SCENARIO,
+    troubleshooting::OPERATOR,
     apiserver_restart::SCENARIO,
     lab_recovery::SCENARIO,
 ];
@@ -79,11 +109,11 @@ pub(crate) struct Outcome {
 }
 
 /// Runs scenarios, several at once where they do not disturb each other, and says how each ended as it ends.
-pub(crate) async fn run_all(cluster: &Cluster, chosen: &[&'static Scenario]) -> Vec<Outcome> {
+pub(crate) async fn run_all(cluster: &Cluster, chosen: &[&'static Scenario], seen: &Seen) -> Vec<Outcome> {
     let (alone, together): (Vec<_>, Vec<_>) = chosen.iter().copied().partition(|scenario| scenario.alone);
     let at_once = |scenarios: Vec<&'static Scenario>, limit: usize| {
         futures::stream::iter(scenarios)
-            .map(|scenario| run(cluster, scenario))
+            .map(|scenario| run(cluster, scenario, seen))
             .buffer_unordered(limit)
             .collect::<Vec<_>>()
     };
@@ -92,17 +122,20 @@ pub(crate) async fn run_all(cluster: &Cluster, chosen: &[&'static Scenario]) -> 
     outcomes
 }
 
-async fn run(cluster: &Cluster, scenario: &'static Scenario) -> Outcome {
+async fn run(cluster: &Cluster, scenario: &'static Scenario, seen: &Seen) -> Outcome {
     let started = Instant::now();
-    let ended = match Ground::prepare(cluster, scenario).await {
+    let ended = match Ground::prepare(cluster, scenario, seen).await {
         Ok(ground) => {
             let result = (scenario.run)(&ground).await;
             let failure = match &result {
                 Ok(()) => None,
                 Err(error) => Some(format!("{error:#}\n{}", ground.diagnosis(scenario).await)),
             };
+            // Whatever the outcome: a namespace cannot go while an instance in it does not.
+            let cleared = application::instance::clear(&ground).await;
             // Not waited for: the next scenario does not need it.
-            failure.or(ground.remove().await.err().map(|error| format!("{error:#}")))
+            let ended = cleared.and(ground.remove().await);
+            failure.or(ended.err().map(|error| format!("{error:#}")))
         }
         Err(error) => Some(format!("{error:#}")),
     };
@@ -118,15 +151,34 @@ async fn run(cluster: &Cluster, scenario: &'static Scenario) -> Outcome {
 pub(crate) struct Ground {
     pub(crate) cluster: Cluster,
     pub(crate) namespace: String,
+    /// The scenario's name.
+    pub(crate) scenario: &'static str,
+    /// What the operator has said so far, in all scenarios.
+    pub(crate) said: Seen,
+}
+
+impl Scenario {
+    /// Short enough for labels, and the same every time, so that leftovers are found again.
+    fn namespace(&self) -> String {
+        let namespace: String = self.name.replace('_', "-").chars().take(50).collect();
+        namespace.trim_end_matches('-').to_owned()
+    }
+}
+
+/// The scenario of each namespace.
+pub(crate) fn namespaces(scenarios: &[&'static Scenario]) -> BTreeMap<String, &'static str> {
+    scenarios.iter().map(|scenario| (scenario.namespace(), scenario.name)).collect()
 }
 
 impl Ground {
     /// A fresh namespace; what an earlier run that was killed left of it is removed first.
-    async fn prepare(cluster: &Cluster, scenario: &Scenario) -> Result<Self> {
-        // Short enough for labels, and the same every time, so that leftovers are found again.
-        let namespace: String = scenario.name.replace('_', "-").chars().take(50).collect();
-        let namespace = namespace.trim_end_matches('-').to_owned();
-        let ground = Self { cluster: cluster.clone(), namespace };
+    async fn prepare(cluster: &Cluster, scenario: &Scenario, said: &Seen) -> Result<Self> {
+        let ground = Self {
+            cluster: cluster.clone(),
+            namespace: scenario.namespace(),
+            scenario: scenario.name,
+            said: said.clone(),
+        };
         ground.delete_namespace().await?;
         ground.apply("{apiVersion: v1, kind: Namespace, metadata: {name: NAMESPACE}}").await?;
         Ok(ground)

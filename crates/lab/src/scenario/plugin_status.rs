@@ -41,7 +41,7 @@ async fn run(ground: &Ground) -> Result<()> {
 }
 
 /// Runs the plugin through kubectl, which finds it on the PATH.
-async fn plugin(ground: &Ground, arguments: &[&str]) -> Result<Output> {
+pub(super) async fn plugin(ground: &Ground, arguments: &[&str]) -> Result<Output> {
     let program = std::env::current_exe()?;
     let folder = program.parent().context("this program is in no folder")?.display().to_string();
     let path = std::env::var("PATH").unwrap_or_default();
@@ -54,11 +54,11 @@ async fn plugin(ground: &Ground, arguments: &[&str]) -> Result<Output> {
     Ok(ended.with_context(|| format!("kubectl vworkspace {arguments:?} does not end"))??)
 }
 
-fn objects(output: &Output) -> Result<Vec<Value>> {
+pub(super) fn objects(output: &Output) -> Result<Vec<Value>> {
     serde_json::from_slice(&output.stdout).with_context(|| format!("no JSON array: {}", told(output)))
 }
 
-fn told(output: &Output) -> String {
+pub(super) fn told(output: &Output) -> String {
     let said = [output.stdout.as_slice(), output.stderr.as_slice()].concat();
     format!("{}: {}", output.status, String::from_utf8_lossy(&said))
 }
