@@ -475,6 +475,26 @@ mod tests {
     }
 
     #[test]
+    fn only_the_newest_images_of_a_program_are_kept() {
+        let folder = std::env::temp_dir().join(format!("lab-images-{}", std::process::id()));
+        fs::create_dir_all(&folder).expect("a temporary folder");
+        let now = std::time::SystemTime::now();
+        let names = ["tool-1.tar", "tool-2.tar", "tool-3.tar", "tool-4.tar", "tool-5.tar", "toolbox-1.tar"];
+        for (age, name) in names.iter().rev().enumerate() {
+            let file = fs::File::create(folder.join(name)).expect("a file");
+            file.set_modified(now - Duration::from_secs(age as u64)).expect("a time");
+        }
+        forget_older(&folder.join("tool-5.tar"), "tool").expect("forgotten");
+        let mut left: Vec<String> = fs::read_dir(&folder)
+            .expect("a folder")
+            .map(|entry| entry.expect("an entry").file_name().display().to_string())
+            .collect();
+        left.sort();
+        fs::remove_dir_all(&folder).expect("removed");
+        assert_eq!(left, ["tool-2.tar", "tool-3.tar", "tool-4.tar", "tool-5.tar", "toolbox-1.tar"]);
+    }
+
+    #[test]
     fn an_unknown_set_is_refused_with_the_names_there_are() {
         let paths = Paths::of("test").expect("a home folder");
         let error = Addon::selected(&["velro".to_owned()], &paths).expect_err("unknown");

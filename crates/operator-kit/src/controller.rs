@@ -9,8 +9,12 @@ use serde::de::DeserializeOwned;
 
 use crate::act::Refusal;
 use crate::cache::Caches;
+use crate::driver::Trigger;
+use crate::errand::{Errand, Errands};
+use crate::interest::{Found, Interest, Interests};
 use crate::object::{ObjectKey, resource_of};
 use crate::plan::Plan;
+use crate::selection::Selection;
 
 /// Keeps objects of one kind as they should be.
 pub trait Controller: Send + Sync + 'static {
@@ -27,24 +31,48 @@ pub trait Controller: Send + Sync + 'static {
     type World: Send + Sync;
     /// What it says.
     type Status: Serialize + Send + Sync;
+    /// What it has to ask of the world outside the API server.
+    type Errand: Errand;
 
     /// Which other kinds decide, and whose they are.
     fn watches(&self) -> Watches;
 
     /// The world as the caches show it.
-    fn observe(&self, object: &Self::Object, view: &View<'_>) -> Self::World;
+    fn observe(&self, object: &Self::Object, view: &View<'_, Self::Errand>) -> Self::World;
 
     /// What to do about it: the same input gives the same plan.
-    fn decide(&self, object: &Self::Object, world: &Self::World, now: Timestamp) -> Plan<Self::Status>;
+    fn decide(
+        &self,
+        object: &Self::Object,
+        world: &Self::World,
+        now: Timestamp,
+    ) -> Plan<Self::Status, Self::Errand>;
 }
 
 /// What an `observe` may read.
-#[derive(Debug)]
-pub struct View<'a> {
+pub struct View<'a, E: Errand> {
     /// The objects of all watched kinds.
     pub caches: &'a Caches,
     /// What the API server refused of the last plan for this object.
     pub refusals: &'a [Refusal],
+    /// The id of the cluster.
+    pub cluster: &'a str,
+    pub(crate) interests: &'a Interests,
+    pub(crate) errands: &'a Errands<E>,
+}
+
+impl<E: Errand> View<'_, E> {
+    /// What is known of objects that the last plan was interested in.
+    #[must_use]
+    pub fn find(&self, interest: &Interest) -> Found {
+        self.interests.find(interest)
+    }
+
+    /// What came back from an errand of the last plan.
+    #[must_use]
+    pub fn answer(&self, errand: &E) -> Option<E::Answer> {
+        self.errands.answer(errand)
+    }
 }
 
 /// The kinds that a controller watches besides its own.
@@ -55,18 +83,26 @@ pub struct Watches(pub(crate) Vec<Watch>);
 #[derive(Debug, Clone)]
 pub(crate) struct Watch {
     pub(crate) resource: ApiResource,
-    pub(crate) labels: Option<String>,
+    pub(crate) selection: Selection,
     pub(crate) concerns: Concerns,
 }
 
-/// Which object of the controller a watched one is about.
-#[derive(Debug, Clone)]
+/// Which objects of the controller a watched one is about.
+#[derive(Debug, Clone, Copy)]
 pub(crate) enum Concerns {
     /// Itself.
     Itself,
     /// The one that this label names, in the same namespace.
     NamedBy(&'static str),
+    /// Those that this function names.
+    Mapped(Mapping),
+    /// All of them.
+    Everything,
 }
+
+/// Which objects of a controller a watched one is about. It must not decide: telling too many costs a look, telling too
+/// few loses an event.
+pub type Mapping = fn(&DynamicObject, &Caches) -> Vec<ObjectKey>;
 
 impl Watches {
     /// None.
@@ -77,12 +113,24 @@ impl Watches {
 
     /// Objects of kind `K` that carry this label: its value names the object they are about.
     #[must_use]
-    pub fn labelled<K: Resource<DynamicType = ()>>(mut self, label: &'static str) -> Self {
-        self.0.push(Watch {
-            resource: resource_of::<K>(),
-            labels: Some(label.to_owned()),
-            concerns: Concerns::NamedBy(label),
-        });
+    pub fn labelled<K: Resource<DynamicType = ()>>(self, label: &'static str) -> Self {
+        self.add::<K>(Selection::labels(label), Concerns::NamedBy(label))
+    }
+
+    /// These objects of kind `K`, which are about the objects that `mapping` names.
+    #[must_use]
+    pub fn mapped<K: Resource<DynamicType = ()>>(self, selection: Selection, mapping: Mapping) -> Self {
+        self.add::<K>(selection, Concerns::Mapped(mapping))
+    }
+
+    /// These objects of kind `K`, which are about every object.
+    #[must_use]
+    pub fn for_all<K: Resource<DynamicType = ()>>(self, selection: Selection) -> Self {
+        self.add::<K>(selection, Concerns::Everything)
+    }
+
+    fn add<K: Resource<DynamicType = ()>>(mut self, selection: Selection, concerns: Concerns) -> Self {
+        self.0.push(Watch { resource: resource_of::<K>(), selection, concerns });
         self
     }
 }
@@ -90,19 +138,24 @@ impl Watches {
 impl Watch {
     /// The controller's own kind.
     pub(crate) fn own<C: Controller>() -> Self {
-        Self { resource: resource_of::<C::Object>(), labels: None, concerns: Concerns::Itself }
+        Self { resource: resource_of::<C::Object>(), selection: Selection::all(), concerns: Concerns::Itself }
     }
 }
 
 impl Concerns {
-    /// The object that a change of `seen` is about.
-    pub(crate) fn object(&self, seen: &DynamicObject) -> Option<ObjectKey> {
-        match self {
-            Concerns::Itself => Some(ObjectKey::of(seen)),
-            Concerns::NamedBy(label) => {
-                let name = seen.metadata.labels.as_ref()?.get(*label)?.clone();
-                Some(ObjectKey { namespace: seen.metadata.namespace.clone(), name })
-            }
-        }
+    /// What to look at after a change of `seen`.
+    pub(crate) fn triggers(self, seen: &DynamicObject, caches: &Caches) -> Vec<Trigger> {
+        let objects = match self {
+            Concerns::Itself => vec![ObjectKey::of(seen)],
+            Concerns::NamedBy(label) => named_by(label, seen).into_iter().collect(),
+            Concerns::Mapped(mapping) => mapping(seen, caches),
+            Concerns::Everything => return vec![Trigger::Everything],
+        };
+        objects.into_iter().map(Trigger::Object).collect()
     }
+}
+
+fn named_by(label: &str, seen: &DynamicObject) -> Option<ObjectKey> {
+    let name = seen.metadata.labels.as_ref()?.get(label)?.clone();
+    Some(ObjectKey { namespace: seen.metadata.namespace.clone(), name })
 }

@@ -1,7 +1,7 @@
 //! The loop of one controller: watch -> observe -> decide -> act. Only the leader visits objects; a standby keeps the
 //! queue, so that it knows what to do when it takes over.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
@@ -18,7 +18,9 @@ use crate::act::{Actor, Outcome, Refusal};
 use crate::backoff;
 use crate::cache::{Caches, KindCache, decode};
 use crate::controller::{Controller, View};
+use crate::errand::Errands;
 use crate::freshness::Expectation;
+use crate::interest::Interests;
 use crate::metrics::{Ended, Metrics};
 use crate::object::ObjectKey;
 use crate::queue::{Queue, RESYNC};
@@ -48,12 +50,16 @@ pub(crate) struct Shared {
     pub(crate) stop: CancellationToken,
     /// How many objects of one controller are visited at once.
     pub(crate) workers: usize,
+    /// The id of the cluster.
+    pub(crate) cluster: Arc<str>,
 }
 
-pub(crate) struct Driver<C> {
+pub(crate) struct Driver<C: Controller> {
     pub(crate) controller: C,
     pub(crate) actor: Actor,
     pub(crate) own: Arc<KindCache>,
+    pub(crate) interests: Interests,
+    pub(crate) errands: Errands<C::Errand>,
     pub(crate) shared: Shared,
 }
 
@@ -64,8 +70,35 @@ struct Memory {
     expectations: Vec<Expectation>,
     refusals: Vec<Refusal>,
     failures: u32,
+    pause: Option<Pause>,
     /// The version that could not be read and was told of.
     undecodable: Option<String>,
+}
+
+/// After a failure an object is left alone, whatever happens around it, until it is changed itself.
+#[derive(Debug)]
+struct Pause {
+    until: Instant,
+    from: Wishes,
+}
+
+/// What of an object only its users change.
+#[derive(Debug, PartialEq)]
+struct Wishes {
+    generation: Option<i64>,
+    annotations: Option<BTreeMap<String, String>>,
+    is_being_deleted: bool,
+}
+
+impl Wishes {
+    fn of(object: &DynamicObject) -> Self {
+        let meta = &object.metadata;
+        Self {
+            generation: meta.generation,
+            annotations: meta.annotations.clone(),
+            is_being_deleted: meta.deletion_timestamp.is_some(),
+        }
+    }
 }
 
 /// When to look at an object again.
@@ -107,6 +140,8 @@ impl<C: Controller> Driver<C> {
             } else if !desk.running.is_empty() {
                 // Whoever has lost the lease stops in the middle of what it does.
                 desk.drop_all();
+                driver.interests.clear();
+                driver.errands.clear();
             }
             driver.shared.metrics.queued(C::NAME, desk.queue.depth(Instant::now()));
             let due = desk.queue.next_due().filter(|_| *leading.borrow() && driver.has_hands(&desk));
@@ -177,6 +212,8 @@ impl<C: Controller> Driver<C> {
 
     async fn reconcile(&self, key: &ObjectKey, memory: &mut Memory) -> (Ended, Next) {
         let Some(object) = self.own.get(key) else {
+            self.interests.want(key, &[]);
+            self.errands.want(key, &[]);
             return (Ended::Gone, Next::Never);
         };
         if memory.uid != object.metadata.uid {
@@ -185,18 +222,32 @@ impl<C: Controller> Driver<C> {
         if self.is_outdated(memory) {
             return (Ended::Waiting, Next::By(Instant::now() + LOOK_FOR_OWN_WRITE));
         }
+        if let Some(pause) = &memory.pause
+            && pause.until > Instant::now()
+            && pause.from == Wishes::of(&object)
+        {
+            return (Ended::Waiting, Next::NotBefore(pause.until));
+        }
         let typed = match decode::<C::Object>(&object) {
             Ok(typed) => typed,
             Err(error) => return (Ended::Undecodable, undecodable(&object, &error, memory)),
         };
         let now = Timestamp::now();
-        let view = View { caches: &self.shared.caches, refusals: &memory.refusals };
+        let view = View {
+            caches: &self.shared.caches,
+            refusals: &memory.refusals,
+            cluster: &self.shared.cluster,
+            interests: &self.interests,
+            errands: &self.errands,
+        };
         let world = self.controller.observe(&typed, &view);
         let plan = self.controller.decide(&typed, &world, now);
         debug!(children = plan.children.len(), deletions = plan.deletions.len(), finalizer = ?plan.finalizer, "decided");
-        let outcome = self.actor.carry_out(&object, &plan, &view).await;
+        self.interests.want(key, &plan.interests);
+        self.errands.want(key, &plan.errands);
+        let outcome = self.actor.carry_out(&object, &plan, &self.shared.caches, &memory.refusals).await;
         self.shared.metrics.wrote(C::NAME, outcome.writes);
-        self.conclude(key, memory, outcome, plan.wake_at.map(|wake_at| nap(now, wake_at)))
+        self.conclude(&object, memory, outcome, plan.wake_at.map(|wake_at| nap(now, wake_at)))
     }
 
     /// Whether a cache has not come as far as our own last write.
@@ -214,11 +265,13 @@ impl<C: Controller> Driver<C> {
     /// What to remember of a plan's outcome, and when to come again.
     fn conclude(
         &self,
-        key: &ObjectKey,
+        object: &DynamicObject,
         memory: &mut Memory,
         outcome: Outcome,
         nap: Option<Duration>,
     ) -> (Ended, Next) {
+        let key = &ObjectKey::of(object);
+        memory.pause = None;
         memory.refusals = outcome.refusal.into_iter().collect();
         memory.expectations = outcome.expectations;
         let now = Instant::now();
@@ -239,7 +292,11 @@ impl<C: Controller> Driver<C> {
             error!(category = error.category(), retry_in_ms = pause.as_millis(), "{error}");
         }
         // A refusal that was not known is worth a look at once: the status has to tell it.
-        (Ended::Error, if outcome.is_news { Next::By(now) } else { Next::NotBefore(now + pause) })
+        if outcome.is_news {
+            return (Ended::Error, Next::By(now));
+        }
+        memory.pause = Some(Pause { until: now + pause, from: Wishes::of(object) });
+        (Ended::Error, Next::NotBefore(now + pause))
     }
 }
 
@@ -320,6 +377,29 @@ mod tests {
         assert_eq!(at("2026-01-01T12:05:00Z"), Duration::from_secs(300));
         assert_eq!(at("2026-01-01T12:00:00Z"), SHORTEST_NAP);
         assert_eq!(at("2026-01-01T11:00:00Z"), SHORTEST_NAP);
+    }
+
+    #[test]
+    fn a_pause_is_for_what_the_user_wants_not_for_what_we_say_of_it() {
+        let object = |meta: serde_json::Value| -> DynamicObject {
+            serde_json::from_value(serde_json::json!({"apiVersion": "v1", "kind": "X", "metadata": meta}))
+                .unwrap()
+        };
+        let first =
+            Wishes::of(&object(serde_json::json!({"name": "a", "generation": 1, "resourceVersion": "1"})));
+        let table = [
+            ("our own status", serde_json::json!({"generation": 1, "resourceVersion": "2"}), true),
+            ("another spec", serde_json::json!({"generation": 2}), false),
+            ("an annotation", serde_json::json!({"generation": 1, "annotations": {"a": "b"}}), false),
+            (
+                "deletion",
+                serde_json::json!({"generation": 1, "deletionTimestamp": "2026-01-01T00:00:00Z"}),
+                false,
+            ),
+        ];
+        for (name, meta, same) in table {
+            assert_eq!(Wishes::of(&object(meta)) == first, same, "{name}");
+        }
     }
 
     #[test]

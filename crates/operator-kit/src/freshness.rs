@@ -37,7 +37,7 @@ impl Expectation {
     /// Whether the cache has come as far as our write.
     pub(crate) fn is_met_by(&self, cache: &KindCache) -> bool {
         // In this order: a cache that moves on in between is taken for older than it is, never for newer.
-        let age = cache.age();
+        let age = cache.age(&self.id.key);
         let object = cache.get(&self.id.key);
         self.is_met(&Shown { object: object.as_deref(), newest: age.newest, listed_at: age.listed_at })
     }

@@ -5,23 +5,31 @@
 
 mod act;
 mod backoff;
+mod beside;
 mod cache;
+mod cluster_id;
 mod controller;
 mod driver;
 mod election;
+mod errand;
 mod fault;
 mod freshness;
+mod interest;
 pub mod logs;
 mod metrics;
 mod object;
 mod operator;
 mod plan;
 mod queue;
+mod selection;
 mod serve;
 
 pub use act::{Cause, Refusal};
-pub use cache::{Caches, Sight};
-pub use controller::{Controller, View, Watches};
+pub use cache::{Caches, Sight, decode};
+pub use controller::{Controller, Mapping, View, Watches};
+pub use errand::{Errand, NoErrand};
+pub use interest::{Found, Interest};
 pub use object::ObjectKey;
 pub use operator::{Error, Operator, Settings};
-pub use plan::{Child, Deletion, Dependents, Finalizer, Plan};
+pub use plan::{Child, Deletion, Dependents, Finalizer, Nudge, Plan};
+pub use selection::Selection;

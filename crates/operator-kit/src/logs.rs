@@ -3,6 +3,7 @@
 use std::fmt::{self, Write as _};
 use std::io::Write as _;
 use std::str::FromStr;
+use std::sync::OnceLock;
 
 use jiff::Timestamp;
 use serde_json::{Map, Value};
@@ -69,6 +70,14 @@ pub fn start(encoder: Encoder, verbosity: Verbosity) {
     registry().with(Lines { encoder }.with_filter(targets)).init();
 }
 
+/// From now on each line names the cluster.
+pub(crate) fn name_cluster(id: &str) {
+    // There is one cluster: a second name would be wrong, and cannot happen.
+    let _ = CLUSTER.set(id.to_owned());
+}
+
+static CLUSTER: OnceLock<String> = OnceLock::new();
+
 struct Lines {
     encoder: Encoder,
 }
@@ -112,6 +121,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Lines {
                 fields.0.extend(known.0.iter().cloned());
             }
         }
+        fields.0.extend(CLUSTER.get().map(|id| ("cluster_id", id.clone())));
         let line = line(self.encoder, *event.metadata().level(), Timestamp::now(), &fields.0);
         // Nobody is left to tell when standard error is gone.
         let _ = std::io::stderr().lock().write_all(line.as_bytes());

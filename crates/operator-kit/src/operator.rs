@@ -13,13 +13,17 @@ use tokio_util::sync::CancellationToken;
 use tracing::info;
 
 use crate::act::{Actor, Announcer};
-use crate::cache::Caches;
 use crate::cache::watch::{Importance, KindWatch};
+use crate::cache::{Caches, KindCache, Part};
+use crate::cluster_id;
 use crate::controller::{Concerns, Controller, Watch};
 use crate::driver::{Driver, Shared, Trigger};
 use crate::election::Election;
+use crate::errand::Errands;
+use crate::interest::Interests;
 use crate::metrics::Metrics;
 use crate::object::{plural_name, resource_of};
+use crate::selection::Selection;
 use crate::serve::{self, Health};
 
 /// How an operator runs.
@@ -33,6 +37,10 @@ pub struct Settings {
     pub address: SocketAddr,
     /// How many objects of one controller are visited at once.
     pub workers: usize,
+    /// The namespaces it looks at; all if there are none.
+    pub watch_namespaces: Vec<String>,
+    /// The id of the cluster; the uid of namespace kube-system if not given.
+    pub cluster_id: Option<String>,
 }
 
 /// Why an operator cannot run at all; everything else is tried again.
@@ -55,7 +63,6 @@ type Start = Box<dyn FnOnce(&Client, Shared) -> Running + Send>;
 /// Controllers that run in one process.
 pub struct Operator {
     settings: Settings,
-    caches: Caches,
     kinds: Vec<Kind>,
     starts: Vec<Start>,
 }
@@ -63,7 +70,7 @@ pub struct Operator {
 /// A kind that somebody watches.
 struct Kind {
     resource: ApiResource,
-    labels: Option<String>,
+    selection: Selection,
     importance: Importance,
     listeners: Vec<(Concerns, mpsc::UnboundedSender<Trigger>)>,
 }
@@ -72,7 +79,7 @@ impl Operator {
     /// An operator without controllers.
     #[must_use]
     pub fn new(settings: Settings) -> Self {
-        Self { settings, caches: Caches::default(), kinds: Vec::new(), starts: Vec::new() }
+        Self { settings, kinds: Vec::new(), starts: Vec::new() }
     }
 
     /// Adds a controller.
@@ -83,7 +90,6 @@ impl Operator {
         for watch in controller.watches().0 {
             self.watch(watch, Importance::Other, &sender);
         }
-        let own = self.caches.add(&resource_of::<C::Object>());
         self.starts.push(Box::new(move |client, shared| {
             let manager = format!("vworkspace-{}", C::NAME);
             let actor = Actor {
@@ -94,19 +100,26 @@ impl Operator {
                 clocks: C::CLOCKS,
                 resource: resource_of::<C::Object>(),
             };
-            Box::pin(Driver { controller, actor, own, shared }.run(triggers))
+            let interests = Interests::new(client.clone(), sender.clone());
+            let errands = Errands::new(sender);
+            let own = shared.caches.of(&resource_of::<C::Object>()).cloned();
+            Box::pin(async move {
+                // Its own kind is among the watched ones.
+                if let Some(own) = own {
+                    Driver { controller, actor, own, interests, errands, shared }.run(triggers).await;
+                }
+            })
         }));
         self
     }
 
     /// One watch per kind, whoever wants it.
     fn watch(&mut self, watch: Watch, importance: Importance, sender: &mpsc::UnboundedSender<Trigger>) {
-        self.caches.add(&watch.resource);
         let listener = (watch.concerns, sender.clone());
         match self.kinds.iter_mut().find(|kind| kind.resource == watch.resource) {
             Some(kind) => {
-                if kind.labels != watch.labels {
-                    kind.labels = None;
+                if kind.selection != watch.selection {
+                    kind.selection = Selection::all();
                 }
                 if importance == Importance::Own {
                     kind.importance = importance;
@@ -115,7 +128,7 @@ impl Operator {
             }
             None => self.kinds.push(Kind {
                 resource: watch.resource,
-                labels: watch.labels,
+                selection: watch.selection,
                 importance,
                 listeners: vec![listener],
             }),
@@ -140,18 +153,25 @@ impl Operator {
 
     async fn run_until(self, stop: CancellationToken) -> Result<(), Error> {
         let client = client().await?;
-        let Self { settings, caches, kinds, starts } = self;
+        let Self { settings, kinds, starts } = self;
+        let mut caches = Caches::default();
+        for kind in &kinds {
+            caches.add(&kind.resource, KindCache::of_parts(kind.parts(&settings.watch_namespaces)));
+        }
         let (caches, metrics) = (Arc::new(caches), Arc::new(Metrics::new()));
         let (sender, leading) = watch::channel(false);
         let mut background = JoinSet::new();
         let health = Health { metrics: Arc::clone(&metrics), kinds: progress(&kinds, &caches) };
         background.spawn(serve::serve(settings.address, Arc::new(health)));
         background.spawn(count_leading(leading.clone(), Arc::clone(&metrics)));
+        let cluster = tokio::select! {
+            () = stop.cancelled() => return Ok(()),
+            id = cluster_id::find(&client, settings.cluster_id.as_deref()) => id,
+        };
         let settled: Vec<_> = kinds.iter().filter_map(|kind| caches.of(&kind.resource).cloned()).collect();
-        for kind in kinds {
-            if let Some(watch) = kind.into_watch(&caches) {
-                background.spawn(watch.run(client.clone()));
-            }
+        for watch in kinds.into_iter().flat_map(|kind| kind.into_watches(&caches, &settings.watch_namespaces))
+        {
+            background.spawn(watch.run(client.clone()));
         }
         // Nobody decides on half a world.
         for cache in &settled {
@@ -160,7 +180,8 @@ impl Operator {
                 () = cache.settled() => {}
             }
         }
-        let shared = Shared { caches, metrics, leading, stop: stop.clone(), workers: settings.workers };
+        let shared =
+            Shared { caches, metrics, leading, stop: stop.clone(), workers: settings.workers, cluster };
         let mut drivers: JoinSet<()> = JoinSet::new();
         for start in starts {
             drivers.spawn(start(&client, shared.clone()));
@@ -177,29 +198,44 @@ impl Operator {
 }
 
 impl Kind {
-    fn into_watch(self, caches: &Caches) -> Option<KindWatch> {
-        let cache = Arc::clone(caches.of(&self.resource)?);
+    /// A watch for each namespace that the operator looks at, unless the kind is looked for in one place only.
+    fn parts(&self, namespaces: &[String]) -> Vec<Part> {
+        match &self.selection.namespace {
+            Some(_) => vec![self.selection.namespace.clone()],
+            None if namespaces.is_empty() => vec![None],
+            None => namespaces.iter().cloned().map(Some).collect(),
+        }
+    }
+
+    fn into_watches(self, caches: &Arc<Caches>, namespaces: &[String]) -> Vec<KindWatch> {
+        let Some(cache) = caches.of(&self.resource) else { return Vec::new() };
+        let parts = self.parts(namespaces);
         let listeners = Arc::new(self.listeners);
-        let everybody = Arc::clone(&listeners);
-        Some(KindWatch {
-            resource: self.resource,
-            labels: self.labels,
-            cache,
-            importance: self.importance,
-            changed: Box::new(move |object| {
-                for (concerns, sender) in listeners.iter() {
-                    if let Some(key) = concerns.object(object) {
-                        // Nobody listens any more at shutdown.
-                        let _ = sender.send(Trigger::Object(key));
+        let watch = |part| {
+            let (told, everybody, known) =
+                (Arc::clone(&listeners), Arc::clone(&listeners), Arc::clone(caches));
+            KindWatch {
+                resource: self.resource.clone(),
+                selection: self.selection.clone(),
+                part,
+                cache: Arc::clone(cache),
+                importance: self.importance,
+                // Nobody listens any more at shutdown.
+                changed: Box::new(move |object| {
+                    for (concerns, sender) in told.iter() {
+                        for trigger in concerns.triggers(object, &known) {
+                            let _ = sender.send(trigger);
+                        }
                     }
-                }
-            }),
-            appeared: Box::new(move || {
-                for (_, sender) in everybody.iter() {
-                    let _ = sender.send(Trigger::Everything);
-                }
-            }),
-        })
+                }),
+                appeared: Box::new(move || {
+                    for (_, sender) in everybody.iter() {
+                        let _ = sender.send(Trigger::Everything);
+                    }
+                }),
+            }
+        };
+        parts.into_iter().map(watch).collect()
     }
 }
 
@@ -211,7 +247,7 @@ async fn client() -> Result<Client, Error> {
     Client::try_from(config).map_err(Error::Client)
 }
 
-fn progress(kinds: &[Kind], caches: &Caches) -> Vec<(String, Importance, Arc<crate::cache::KindCache>)> {
+fn progress(kinds: &[Kind], caches: &Caches) -> Vec<(String, Importance, Arc<KindCache>)> {
     let known = kinds.iter().filter_map(|kind| {
         Some((plural_name(&kind.resource), kind.importance, Arc::clone(caches.of(&kind.resource)?)))
     });

@@ -9,11 +9,13 @@ use kube::api::{DynamicObject, ObjectMeta, TypeMeta};
 use kube::core::ApiResource;
 use serde_json::Value;
 
+use crate::errand::NoErrand;
+use crate::interest::Interest;
 use crate::object::{ObjectId, ObjectKey, resource_of};
 
 /// Everything a controller wants of the cluster for one object.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Plan<S> {
+pub struct Plan<S, E = NoErrand> {
     /// Children that must be as described, in the order in which they are applied.
     pub children: Vec<Child>,
     /// Children that must go.
@@ -22,8 +24,31 @@ pub struct Plan<S> {
     pub finalizer: Finalizer,
     /// The whole status, as it should read.
     pub status: S,
+    /// Marks on objects that ask their controllers to look again.
+    pub nudges: Vec<Nudge>,
+    /// Objects to watch until a plan does not ask for them.
+    pub interests: Vec<Interest>,
+    /// Questions to ask until a plan does not want to know.
+    pub errands: Vec<E>,
     /// When to look again although nothing has changed.
     pub wake_at: Option<Timestamp>,
+}
+
+impl<S, E> Plan<S, E> {
+    /// A plan that says this and does nothing else.
+    #[must_use]
+    pub fn only_status(finalizer: Finalizer, status: S) -> Self {
+        Self {
+            children: Vec::new(),
+            deletions: Vec::new(),
+            finalizer,
+            status,
+            nudges: Vec::new(),
+            interests: Vec::new(),
+            errands: Vec::new(),
+            wake_at: None,
+        }
+    }
 }
 
 /// What happens to the controller's finalizer.
@@ -87,6 +112,29 @@ impl Child {
     #[must_use]
     pub fn at(&self, pointer: &str) -> Option<&Value> {
         self.object.data.pointer(pointer)
+    }
+}
+
+/// Annotations that ask another controller to look at one of its objects again. By custom everybody may write them, so
+/// nobody owns them: they are not part of what is applied.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Nudge {
+    pub(crate) resource: ApiResource,
+    pub(crate) key: ObjectKey,
+    pub(crate) annotations: BTreeMap<String, String>,
+}
+
+impl Nudge {
+    /// Puts these annotations on the object of kind `K`, all at once.
+    #[must_use]
+    pub fn new<K: Resource<DynamicType = ()>>(key: ObjectKey, annotations: BTreeMap<String, String>) -> Self {
+        Self { resource: resource_of::<K>(), key, annotations }
+    }
+
+    /// Which object it is.
+    #[must_use]
+    pub fn id(&self) -> ObjectId {
+        ObjectId { resource: self.resource.clone(), key: self.key.clone() }
     }
 }
 

@@ -62,7 +62,7 @@ async fn readyz(State(health): State<Arc<Health>>) -> impl IntoResponse {
 /// Why the operator is not ready to work, as far as one kind is concerned.
 fn obstacle(importance: Importance, progress: Progress) -> Option<&'static str> {
     match (importance, progress) {
-        (_, Progress::Synced) | (Importance::Other, Progress::NotInstalled) => None,
+        (_, Progress::Synced) | (Importance::Other | Importance::Passing, Progress::NotInstalled) => None,
         (Importance::Own, Progress::NotInstalled) => Some("its CRD is not installed"),
         (_, Progress::Starting) => Some("not listed yet"),
     }

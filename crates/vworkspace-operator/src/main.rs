@@ -2,18 +2,31 @@
 //! belongs here: the controllers with their rules, what we read of other projects' kinds, and the program's flags. What
 //! does not: how plans are carried out (`operator-kit`), the shape of our kinds (`vworkspace-api`).
 
+mod catalog_policy;
+mod certificates;
 mod controllers;
+mod endpoints;
+mod errands;
+mod external_secrets;
 mod flux;
+mod foreign;
+mod inline_secrets;
+mod one_line;
+mod quotation;
+mod windows;
 
 use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use agent_protocol::PublicKeys;
 use clap::Parser;
 use operator_kit::logs::{self, Encoder, Verbosity};
 use operator_kit::{Operator, Settings};
 use tracing::error;
+use vworkspace_api::Duration;
 
-use controllers::application::Applications;
+use controllers::application::{Applications, Rules};
 
 /// The operator of one cluster.
 #[derive(Debug, Parser)]
@@ -28,6 +41,18 @@ struct Flags {
     /// How many objects of a kind are worked on at once.
     #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=256))]
     workers: u16,
+    /// How long a chart source may be unreachable before Degraded says so.
+    #[arg(long, default_value = "5m")]
+    chart_unreachable_after: Duration,
+    /// A file with the public keys that approval claims are verified with: one Ed25519 key in base64 a line.
+    #[arg(long)]
+    approval_keys_file: Option<PathBuf>,
+    /// The namespaces to look at, separated by commas; all if not given.
+    #[arg(long, value_delimiter = ',')]
+    watch_namespaces: Vec<String>,
+    /// The id of the cluster; the uid of namespace kube-system if not given.
+    #[arg(long, env = "CLUSTER_ID")]
+    cluster_id: Option<String>,
     /// How much is logged: debug, info, warn or error.
     #[arg(long, default_value = "info")]
     zap_log_level: Verbosity,
@@ -39,11 +64,24 @@ struct Flags {
 fn main() -> ExitCode {
     let flags = Flags::parse();
     logs::start(flags.zap_encoder, flags.zap_log_level);
+    let approval_keys = match flags.approval_keys_file.as_deref().map(approval_keys).transpose() {
+        Ok(keys) => keys.unwrap_or_default(),
+        Err(reason) => {
+            error!("{reason}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let applications = Applications {
+        namespace: flags.namespace.clone(),
+        rules: Rules { chart_unreachable_after: flags.chart_unreachable_after.into(), approval_keys },
+    };
     let settings = Settings {
         namespace: flags.namespace,
         lease: "vworkspace-app-operator".to_owned(),
         address: flags.listen,
         workers: flags.workers.into(),
+        watch_namespaces: flags.watch_namespaces,
+        cluster_id: flags.cluster_id,
     };
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
@@ -52,11 +90,18 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    match runtime.block_on(Operator::new(settings).with(Applications).run()) {
+    match runtime.block_on(Operator::new(settings).with(applications).run()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             error!("{error}");
             ExitCode::FAILURE
         }
     }
+}
+
+fn approval_keys(path: &Path) -> Result<PublicKeys, String> {
+    let file = path.display();
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| format!("failed to read --approval-keys-file {file}: {error}"))?;
+    PublicKeys::parse(&text).map_err(|error| format!("failed to read --approval-keys-file {file}: {error}"))
 }

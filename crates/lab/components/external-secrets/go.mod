@@ -2,4 +2,4 @@ module lab/external-secrets
 
 go 1.25.0
 
-require github.com/external-secrets/external-secrets v0.9.20 // indirect
+require github.com/external-secrets/external-secrets v1.3.2 // indirect

@@ -194,7 +194,7 @@ spec:
 ";
 
 const EXTERNAL_SECRET: &str = "
-apiVersion: external-secrets.io/v1beta1
+apiVersion: external-secrets.io/v1
 kind: ExternalSecret
 metadata: {name: '{{ .Release.Name }}-outside'}
 spec:

@@ -2,6 +2,7 @@
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, Preconditions, PropagationPolicy};
+use serde_json::json;
 use tokio::time::timeout;
 use tracing::{debug, info};
 
@@ -10,7 +11,7 @@ use crate::cache::Caches;
 use crate::fault::Fault;
 use crate::freshness::Wrote;
 use crate::object::ObjectId;
-use crate::plan::{Child, Deletion, Dependents};
+use crate::plan::{Child, Deletion, Dependents, Nudge};
 
 impl Task<'_> {
     /// Brings a child to what is wanted, unless the cache shows that it is.
@@ -55,6 +56,28 @@ impl Task<'_> {
                 check_owner(id, desired, &found)
             }
         }
+    }
+
+    /// Asks another controller to look again, unless the mark is there already.
+    pub(super) async fn nudge(&mut self, nudge: &Nudge, caches: &Caches) -> Result<(), Error> {
+        let id = nudge.id();
+        let live = caches.of(&nudge.resource).and_then(|cache| cache.get(&id.key));
+        let Some(live) = live else { return Ok(()) };
+        let there = |key: &String| live.metadata.annotations.as_ref()?.get(key);
+        if nudge.annotations.iter().all(|(key, value)| there(key) == Some(value)) {
+            return Ok(());
+        }
+        info!(child = %id, annotations = ?nudge.annotations, "asking its controller to look again");
+        let api = api(&self.actor.client, &nudge.resource, &id.key);
+        let patch = Patch::Merge(json!({"metadata": {"annotations": nudge.annotations}}));
+        let params =
+            PatchParams { field_manager: Some(self.actor.manager.clone()), ..PatchParams::default() };
+        let written: DynamicObject =
+            self.write("annotate", &id, api.patch(&id.key.name, &params, &patch)).await?;
+        if let Some(version) = written.metadata.resource_version {
+            self.expect(id, Wrote::Version(version));
+        }
+        Ok(())
     }
 
     /// Deletes the child that was seen; one that is gone already is what was wanted.

@@ -21,7 +21,6 @@ use tracing::debug;
 pub(crate) use events::Announcer;
 
 use crate::cache::Caches;
-use crate::controller::View;
 use crate::fault::{self, Fault, fault};
 use crate::freshness::{Expectation, Wrote};
 use crate::object::{ObjectId, ObjectKey};
@@ -138,14 +137,15 @@ pub(crate) struct Actor {
 
 impl Actor {
     /// Carries out a plan for `object` as far as it can be; what does not depend on a failed step is done all the same.
-    pub(crate) async fn carry_out<S: Serialize>(
+    pub(crate) async fn carry_out<S: Serialize, E>(
         &self,
         object: &DynamicObject,
-        plan: &Plan<S>,
-        view: &View<'_>,
+        plan: &Plan<S, E>,
+        caches: &Caches,
+        known: &[Refusal],
     ) -> Outcome {
         let mut task = Task { actor: self, object, version: None, outcome: Outcome::default() };
-        if let Err(error) = task.run(plan, view).await {
+        if let Err(error) = task.run(plan, caches, known).await {
             task.outcome.errors.push(error);
         }
         task.outcome
@@ -162,11 +162,16 @@ struct Task<'a> {
 }
 
 impl Task<'_> {
-    async fn run<S: Serialize>(&mut self, plan: &Plan<S>, view: &View<'_>) -> Result<(), Error> {
+    async fn run<S: Serialize, E>(
+        &mut self,
+        plan: &Plan<S, E>,
+        caches: &Caches,
+        known: &[Refusal],
+    ) -> Result<(), Error> {
         if plan.finalizer == Finalizer::Hold {
             self.set_finalizer(plan.finalizer).await?;
         }
-        let refused = self.children(plan, view.caches).await.err();
+        let refused = self.children(plan, caches).await.err();
         let releases = plan.finalizer == Finalizer::Release && self.has_finalizer();
         match refused {
             // The status of an object that ends with its finalizer is nobody's to read.
@@ -175,7 +180,7 @@ impl Task<'_> {
             Some(error) => {
                 // A status that takes the children for applied would be wrong; the next plan knows better.
                 let refusal = error.refusal();
-                let is_known = |refusal: &Refusal| view.refusals.iter().any(|known| known.is_like(refusal));
+                let is_known = |refusal: &Refusal| known.iter().any(|known| known.is_like(refusal));
                 self.outcome.is_news = refusal.as_ref().is_some_and(|refusal| !is_known(refusal));
                 let told = refusal.is_some() && !self.outcome.is_news;
                 self.outcome.refusal = refusal;
@@ -186,12 +191,15 @@ impl Task<'_> {
     }
 
     /// In order; one that is refused holds back those after it, for they may rely on it.
-    async fn children<S>(&mut self, plan: &Plan<S>, caches: &Caches) -> Result<(), Error> {
+    async fn children<S, E>(&mut self, plan: &Plan<S, E>, caches: &Caches) -> Result<(), Error> {
         for child in &plan.children {
             self.apply(child, caches).await?;
         }
         for deletion in &plan.deletions {
             self.delete(deletion).await?;
+        }
+        for nudge in &plan.nudges {
+            self.nudge(nudge, caches).await?;
         }
         Ok(())
     }

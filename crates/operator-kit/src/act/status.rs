@@ -9,7 +9,7 @@ use super::{Error, Task, api};
 use crate::plan::Plan;
 
 impl Task<'_> {
-    pub(super) async fn status<S: Serialize>(&mut self, plan: &Plan<S>) -> Result<(), Error> {
+    pub(super) async fn status<S: Serialize, E>(&mut self, plan: &Plan<S, E>) -> Result<(), Error> {
         let id = self.id();
         let desired = serde_json::to_value(&plan.status)
             .map_err(|source| Error::Status { object: id.to_string(), source })?;

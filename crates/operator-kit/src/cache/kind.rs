@@ -1,6 +1,6 @@
 //! The copy of one kind's objects, and how far it has come.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use kube::api::DynamicObject;
@@ -21,7 +21,10 @@ pub(crate) enum Progress {
     Synced,
 }
 
-/// The copy of one kind's objects.
+/// A namespace, if the kind is watched in some namespaces only; otherwise all of it.
+pub(crate) type Part = Option<String>;
+
+/// The copy of one kind's objects. Each part of it is kept by a watch of its own.
 #[derive(Debug)]
 pub(crate) struct KindCache {
     contents: RwLock<Contents>,
@@ -30,14 +33,63 @@ pub(crate) struct KindCache {
 
 #[derive(Debug, Default)]
 struct Contents {
-    objects: HashMap<ObjectKey, Arc<DynamicObject>>,
-    /// What a list that is still coming in has brought so far.
-    incoming: HashMap<ObjectKey, Arc<DynamicObject>>,
-    incoming_since: Option<Instant>,
+    objects: BTreeMap<ObjectKey, Arc<DynamicObject>>,
+    parts: HashMap<Part, PartState>,
     /// The newest version of any object that a watch has shown.
     newest: u64,
-    /// When the list was asked for on which the contents rest.
+}
+
+/// How far one part has come.
+#[derive(Debug)]
+struct PartState {
+    progress: Progress,
+    /// What a list that is still coming in has brought so far.
+    incoming: BTreeMap<ObjectKey, Arc<DynamicObject>>,
+    incoming_since: Option<Instant>,
+    /// When the list was asked for on which the part rests.
     listed_at: Option<Instant>,
+}
+
+impl Default for PartState {
+    fn default() -> Self {
+        Self {
+            progress: Progress::Starting,
+            incoming: BTreeMap::new(),
+            incoming_since: None,
+            listed_at: None,
+        }
+    }
+}
+
+impl Contents {
+    fn part(&mut self, part: &Part) -> &mut PartState {
+        self.parts.entry(part.clone()).or_default()
+    }
+
+    /// The part that an object belongs to.
+    fn part_of(&self, key: &ObjectKey) -> Option<&PartState> {
+        self.parts.get(&key.namespace).or_else(|| self.parts.get(&None))
+    }
+
+    /// Takes the objects of a part out.
+    fn take_part(&mut self, part: &Part) -> BTreeMap<ObjectKey, Arc<DynamicObject>> {
+        match part {
+            None => std::mem::take(&mut self.objects),
+            Some(namespace) => {
+                self.objects.extract_if(from(namespace).., |key, _| key.namespace == *part).collect()
+            }
+        }
+    }
+
+    /// A kind is known when all its parts are.
+    fn progress(&self) -> Progress {
+        let any = |wanted| self.parts.values().any(|part| part.progress == wanted);
+        match (any(Progress::Starting), any(Progress::NotInstalled)) {
+            (true, _) => Progress::Starting,
+            (false, true) => Progress::NotInstalled,
+            (false, false) => Progress::Synced,
+        }
+    }
 }
 
 /// What a cache can say about how new it is.
@@ -50,17 +102,22 @@ pub(crate) struct Age {
 }
 
 impl KindCache {
-    pub(crate) fn new() -> Self {
-        Self { contents: RwLock::default(), progress: watch::Sender::new(Progress::Starting) }
+    /// A copy that is whole when all these parts are.
+    pub(crate) fn of_parts(parts: impl IntoIterator<Item = Part>) -> Self {
+        let parts = parts.into_iter().map(|part| (part, PartState::default())).collect();
+        let contents = RwLock::new(Contents { parts, ..Contents::default() });
+        Self { contents, progress: watch::Sender::new(Progress::Starting) }
     }
 
     pub(crate) fn get(&self, key: &ObjectKey) -> Option<Arc<DynamicObject>> {
         self.read().objects.get(key).cloned()
     }
 
-    pub(crate) fn age(&self) -> Age {
+    /// How new the part is that holds `key`.
+    pub(crate) fn age(&self, key: &ObjectKey) -> Age {
         let contents = self.read();
-        Age { newest: contents.newest, listed_at: contents.listed_at }
+        let listed_at = contents.part_of(key).and_then(|part| part.listed_at);
+        Age { newest: contents.newest, listed_at }
     }
 
     pub(crate) fn progress(&self) -> Progress {
@@ -78,30 +135,35 @@ impl KindCache {
         let _ = progress.wait_for(|progress| *progress != Progress::Starting).await;
     }
 
-    /// A list is about to be asked for.
-    pub(crate) fn begin_list(&self) {
+    /// A list of this part is about to be asked for.
+    pub(crate) fn begin_list(&self, part: &Part) {
         let mut contents = self.write();
-        contents.incoming = HashMap::new();
-        contents.incoming_since = Some(Instant::now());
+        let state = contents.part(part);
+        state.incoming = BTreeMap::new();
+        state.incoming_since = Some(Instant::now());
     }
 
     /// One object of the list.
-    pub(crate) fn list_item(&self, object: DynamicObject) {
-        self.write().incoming.insert(ObjectKey::of(&object), Arc::new(object));
+    pub(crate) fn list_item(&self, part: &Part, object: DynamicObject) {
+        self.write().part(part).incoming.insert(ObjectKey::of(&object), Arc::new(object));
     }
 
     /// The list is complete: tells what differs from before, also what is gone.
-    pub(crate) fn end_list(&self) -> Vec<Arc<DynamicObject>> {
-        let changed = {
+    pub(crate) fn end_list(&self, part: &Part) -> Vec<Arc<DynamicObject>> {
+        let (changed, progress) = {
             let mut contents = self.write();
-            let incoming = std::mem::take(&mut contents.incoming);
-            let before = std::mem::replace(&mut contents.objects, incoming);
-            contents.listed_at = contents.incoming_since.take();
-            let newest = contents.objects.values().map(|object| version_of(object)).max();
+            let state = contents.part(part);
+            let incoming = std::mem::take(&mut state.incoming);
+            state.listed_at = state.incoming_since.take();
+            state.progress = Progress::Synced;
+            let newest = incoming.values().map(|object| version_of(object)).max();
             contents.newest = contents.newest.max(newest.unwrap_or_default());
-            differences(&before, &contents.objects)
+            let before = contents.take_part(part);
+            let changed = differences(&before, &incoming);
+            contents.objects.extend(incoming);
+            (changed, contents.progress())
         };
-        self.progress.send_replace(Progress::Synced);
+        self.progress.send_replace(progress);
         changed
     }
 
@@ -122,15 +184,27 @@ impl KindCache {
     }
 
     /// The cluster does not have the kind (any more): tells what was there.
-    pub(crate) fn not_installed(&self) -> Vec<Arc<DynamicObject>> {
-        let gone = std::mem::take(&mut *self.write()).objects;
-        self.progress.send_replace(Progress::NotInstalled);
+    pub(crate) fn not_installed(&self, part: &Part) -> Vec<Arc<DynamicObject>> {
+        let (gone, progress) = {
+            let mut contents = self.write();
+            *contents.part(part) = PartState { progress: Progress::NotInstalled, ..PartState::default() };
+            (contents.take_part(part), contents.progress())
+        };
+        self.progress.send_replace(progress);
         gone.into_values().collect()
     }
 
     /// All objects.
     pub(crate) fn all(&self) -> Vec<Arc<DynamicObject>> {
         self.read().objects.values().cloned().collect()
+    }
+
+    /// All objects of a namespace.
+    pub(crate) fn in_namespace(&self, namespace: &str) -> Vec<Arc<DynamicObject>> {
+        let contents = self.read();
+        let objects = contents.objects.range(from(namespace)..);
+        let is_there = |key: &ObjectKey| key.namespace.as_deref() == Some(namespace);
+        objects.take_while(|(key, _)| is_there(key)).map(|(_, object)| Arc::clone(object)).collect()
     }
 
     // A panic elsewhere leaves whole values behind: every write below is one assignment or insert.
@@ -143,14 +217,19 @@ impl KindCache {
     }
 }
 
+/// Where the objects of a namespace begin.
+fn from(namespace: &str) -> ObjectKey {
+    ObjectKey::namespaced(namespace, "")
+}
+
 fn version_of(object: &DynamicObject) -> u64 {
     object.metadata.resource_version.as_deref().and_then(version_number).unwrap_or_default()
 }
 
 /// Objects that are new, changed or gone.
 fn differences(
-    before: &HashMap<ObjectKey, Arc<DynamicObject>>,
-    after: &HashMap<ObjectKey, Arc<DynamicObject>>,
+    before: &BTreeMap<ObjectKey, Arc<DynamicObject>>,
+    after: &BTreeMap<ObjectKey, Arc<DynamicObject>>,
 ) -> Vec<Arc<DynamicObject>> {
     let version = |object: &Arc<DynamicObject>| object.metadata.resource_version.clone();
     let changed = after.iter().filter(|(key, object)| before.get(*key).map(version) != Some(version(object)));
@@ -162,9 +241,9 @@ fn differences(
 mod tests {
     use super::*;
 
-    fn object(name: &str, version: &str) -> DynamicObject {
-        serde_json::from_value(serde_json::json!({
-            "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "resourceVersion": version}}))
+    fn object(namespace: Option<&str>, name: &str, version: &str) -> DynamicObject {
+        serde_json::from_value(serde_json::json!({"apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {"namespace": namespace, "name": name, "resourceVersion": version}}))
         .unwrap()
     }
 
@@ -174,42 +253,60 @@ mod tests {
         names
     }
 
-    fn list(cache: &KindCache, objects: &[(&str, &str)]) -> Vec<String> {
-        cache.begin_list();
+    fn list(cache: &KindCache, part: Option<&str>, objects: &[(&str, &str)]) -> Vec<String> {
+        let owned = part.map(str::to_owned);
+        cache.begin_list(&owned);
         for (name, version) in objects {
-            cache.list_item(object(name, version));
+            cache.list_item(&owned, object(part, name, version));
         }
-        names(&cache.end_list())
+        names(&cache.end_list(&owned))
+    }
+
+    fn whole() -> KindCache {
+        KindCache::of_parts([None])
     }
 
     #[test]
     fn a_second_list_tells_what_is_new_changed_and_gone_and_nothing_else() {
-        let cache = KindCache::new();
-        assert_eq!(list(&cache, &[("a", "1"), ("b", "2"), ("c", "3")]), ["a", "b", "c"]);
-        assert_eq!(list(&cache, &[("a", "1"), ("b", "4"), ("d", "5")]), ["b", "c", "d"]);
+        let cache = whole();
+        assert_eq!(list(&cache, None, &[("a", "1"), ("b", "2"), ("c", "3")]), ["a", "b", "c"]);
+        assert_eq!(list(&cache, None, &[("a", "1"), ("b", "4"), ("d", "5")]), ["b", "c", "d"]);
     }
 
     #[test]
     fn a_list_that_is_still_coming_in_hides_nothing() {
-        let cache = KindCache::new();
-        list(&cache, &[("a", "1")]);
-        cache.begin_list();
+        let cache = whole();
+        list(&cache, None, &[("a", "1")]);
+        cache.begin_list(&None);
         assert!(cache.get(&ObjectKey { namespace: None, name: "a".to_owned() }).is_some());
     }
 
     #[test]
     fn a_deletion_moves_the_cache_forward() {
-        let cache = KindCache::new();
-        list(&cache, &[("a", "1")]);
-        cache.remove(&object("a", "7"));
-        assert_eq!((cache.age().newest, cache.all().len()), (7, 0));
+        let cache = whole();
+        list(&cache, None, &[("a", "1")]);
+        cache.remove(&object(None, "a", "7"));
+        let key = ObjectKey { namespace: None, name: "a".to_owned() };
+        assert_eq!((cache.age(&key).newest, cache.all().len()), (7, 0));
     }
 
     #[test]
     fn a_kind_that_disappears_takes_its_objects_along() {
-        let cache = KindCache::new();
-        list(&cache, &[("a", "1")]);
-        assert_eq!(names(&cache.not_installed()), ["a"]);
+        let cache = whole();
+        list(&cache, None, &[("a", "1")]);
+        assert_eq!(names(&cache.not_installed(&None)), ["a"]);
         assert_eq!(cache.progress(), Progress::NotInstalled);
+    }
+
+    #[test]
+    fn namespaces_that_are_watched_one_by_one_do_not_touch_each_other() {
+        let cache = KindCache::of_parts(["x", "y"].map(|part| Some(part.to_owned())));
+        list(&cache, Some("x"), &[("a", "1")]);
+        assert_eq!(cache.progress(), Progress::Starting, "the other namespace is not known yet");
+        list(&cache, Some("y"), &[("b", "2")]);
+        assert_eq!(cache.progress(), Progress::Synced);
+        assert_eq!(names(&cache.in_namespace("x")), ["a"]);
+        assert_eq!(list(&cache, Some("x"), &[]), ["a"]);
+        assert_eq!(names(&cache.all()), ["b"]);
     }
 }

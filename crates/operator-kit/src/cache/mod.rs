@@ -11,7 +11,7 @@ use kube::api::DynamicObject;
 use kube::core::ApiResource;
 use serde::de::DeserializeOwned;
 
-pub(crate) use kind::{KindCache, Progress};
+pub(crate) use kind::{KindCache, Part, Progress};
 
 use crate::object::{ObjectKey, resource_of};
 
@@ -69,14 +69,24 @@ impl Caches {
         self.0.get(resource)
     }
 
-    /// The cache of a kind, made if there is none yet.
-    pub(crate) fn add(&mut self, resource: &ApiResource) -> Arc<KindCache> {
-        let cache = self.0.entry(resource.clone()).or_insert_with(|| Arc::new(KindCache::new()));
-        Arc::clone(cache)
+    /// All objects of a kind in a namespace, as they came.
+    #[must_use]
+    pub fn in_namespace<K: Resource<DynamicType = ()>>(&self, namespace: &str) -> Vec<Arc<DynamicObject>> {
+        self.of(&resource_of::<K>()).map(|cache| cache.in_namespace(namespace)).unwrap_or_default()
+    }
+
+    /// An object as it came.
+    #[must_use]
+    pub fn raw<K: Resource<DynamicType = ()>>(&self, key: &ObjectKey) -> Option<Arc<DynamicObject>> {
+        self.of(&resource_of::<K>())?.get(key)
+    }
+
+    pub(crate) fn add(&mut self, resource: &ApiResource, cache: KindCache) {
+        self.0.insert(resource.clone(), Arc::new(cache));
     }
 }
 
 /// Reads a cached object as what it should be.
-pub(crate) fn decode<K: DeserializeOwned>(object: &DynamicObject) -> Result<K, serde_json::Error> {
+pub fn decode<K: DeserializeOwned>(object: &DynamicObject) -> Result<K, serde_json::Error> {
     serde_json::from_value(serde_json::to_value(object)?)
 }

@@ -4,18 +4,20 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::StreamExt;
+use futures::stream::BoxStream;
+use futures::{StreamExt, TryStreamExt};
 use kube::api::DynamicObject;
-use kube::core::ApiResource;
+use kube::core::{ApiResource, DynamicResourceScope, PartialObjectMeta};
 use kube::runtime::watcher::{self, Event, watcher};
-use kube::{Api, Client};
+use kube::{Api, Client, Resource};
 use tokio::time::sleep;
 use tracing::{debug, error, info, warn};
 
 use crate::backoff;
-use crate::cache::{KindCache, Progress};
+use crate::cache::{KindCache, Part, Progress};
 use crate::fault::{Fault, fault};
 use crate::object::plural_name;
+use crate::selection::{Depth, Selection};
 
 /// The longest a watch may take to be tried again: a CRD that appears is noticed within this time.
 const SLOWEST_RETRY: Duration = Duration::from_secs(10);
@@ -23,7 +25,9 @@ const SLOWEST_RETRY: Duration = Duration::from_secs(10);
 /// A kind, the part of it that matters, and who wants to know.
 pub(crate) struct KindWatch {
     pub(crate) resource: ApiResource,
-    pub(crate) labels: Option<String>,
+    pub(crate) selection: Selection,
+    /// The part of the cache that this watch keeps.
+    pub(crate) part: Part,
     pub(crate) cache: Arc<KindCache>,
     pub(crate) importance: Importance,
     /// Called for each object that is new, changed or gone.
@@ -39,6 +43,8 @@ pub(crate) enum Importance {
     Own,
     /// Something that controllers look at.
     Other,
+    /// Something that one object needs for a while.
+    Passing,
 }
 
 impl KindWatch {
@@ -50,7 +56,7 @@ impl KindWatch {
             self.tell(&failed, &mut told);
             if failed.fault == Fault::NotInstalled {
                 let was_known = self.cache.progress() == Progress::NotInstalled;
-                self.cache.not_installed().iter().for_each(|object| (self.changed)(object));
+                self.cache.not_installed(&self.part).iter().for_each(|object| (self.changed)(object));
                 if !was_known {
                     (self.appeared)();
                 }
@@ -60,11 +66,40 @@ impl KindWatch {
         }
     }
 
+    /// The events of one watch, metadata only if that is all that is wanted.
+    fn events(&self, client: &Client) -> BoxStream<'static, watcher::Result<Event<DynamicObject>>> {
+        let config = watcher::Config {
+            label_selector: self.selection.labels.clone(),
+            field_selector: self.selection.fields.clone(),
+            ..watcher::Config::default()
+        };
+        match self.selection.depth {
+            Depth::Whole => watcher(self.api::<DynamicObject>(client), config).boxed(),
+            Depth::Metadata => watcher(self.api::<PartialObjectMeta>(client), config)
+                .map_ok(|event| {
+                    map_event(event, |object| DynamicObject {
+                        types: object.types,
+                        metadata: object.metadata,
+                        data: serde_json::Value::Null,
+                    })
+                })
+                .boxed(),
+        }
+    }
+
+    fn api<K: Resource<DynamicType = ApiResource, Scope = DynamicResourceScope>>(
+        &self,
+        client: &Client,
+    ) -> Api<K> {
+        match &self.part {
+            Some(namespace) => Api::namespaced_with(client.clone(), namespace, &self.resource),
+            None => Api::all_with(client.clone(), &self.resource),
+        }
+    }
+
     /// One watch, from its list to its first failure.
     async fn follow(&self, client: &Client, failures: &mut u32, told: &mut Option<Fault>) -> Failed {
-        let api: Api<DynamicObject> = Api::all_with(client.clone(), &self.resource);
-        let config = watcher::Config { label_selector: self.labels.clone(), ..watcher::Config::default() };
-        let mut events = watcher(api, config).boxed();
+        let mut events = self.events(client);
         while let Some(event) = events.next().await {
             match event {
                 Ok(event) => {
@@ -84,13 +119,13 @@ impl KindWatch {
     /// Brings one event into the cache; tells whether a list is complete with it.
     fn take(&self, event: Event<DynamicObject>) -> bool {
         match event.modify(strip) {
-            Event::Init => self.cache.begin_list(),
-            Event::InitApply(object) => self.cache.list_item(object),
+            Event::Init => self.cache.begin_list(&self.part),
+            Event::InitApply(object) => self.cache.list_item(&self.part, object),
             Event::InitDone => {
                 let first = self.cache.progress() != Progress::Synced;
-                let changed = self.cache.end_list();
+                let changed = self.cache.end_list(&self.part);
                 if first {
-                    info!(kind = plural_name(&self.resource), objects = changed.len(), "watching");
+                    self.tell_begin(changed.len());
                     (self.appeared)();
                 }
                 changed.iter().for_each(|object| (self.changed)(object));
@@ -103,6 +138,14 @@ impl KindWatch {
             }
         }
         false
+    }
+
+    fn tell_begin(&self, objects: usize) {
+        let kind = plural_name(&self.resource);
+        match self.importance {
+            Importance::Passing => debug!(kind, objects, "watching for a while"),
+            Importance::Own | Importance::Other => info!(kind, objects, namespace = self.part, "watching"),
+        }
     }
 
     /// The same trouble is told loudly once.
@@ -118,6 +161,7 @@ impl KindWatch {
         let reason = &failed.message;
         match (again, failed.fault, self.importance) {
             (true, _, _) => debug!(kind, reason, "{message}, still"),
+            (false, Fault::NotInstalled, Importance::Passing) => debug!(kind, "{message}"),
             (false, Fault::NotInstalled, Importance::Other) => {
                 warn!(kind, "{message}; watching starts when it appears");
             }
@@ -144,6 +188,16 @@ impl From<&watcher::Error> for Failed {
             other => (Fault::Other, other.to_string()),
         };
         Self { fault, message }
+    }
+}
+
+fn map_event<A, B>(event: Event<A>, map: impl FnOnce(A) -> B) -> Event<B> {
+    match event {
+        Event::Apply(object) => Event::Apply(map(object)),
+        Event::Delete(object) => Event::Delete(map(object)),
+        Event::InitApply(object) => Event::InitApply(map(object)),
+        Event::Init => Event::Init,
+        Event::InitDone => Event::InitDone,
     }
 }
 

@@ -114,6 +114,10 @@ pub struct ApprovedChange {
     /// The id of the claim that approved it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claim_id: Option<String>,
+    /// When it was approved, as the claim says. A claim from before does not count any more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "time")]
+    pub approved_at: Option<Time>,
     /// When the claim was accepted.
     #[schemars(schema_with = "time")]
     pub time: Time,

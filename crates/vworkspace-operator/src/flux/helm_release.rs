@@ -1,10 +1,12 @@
 //! HelmRelease v2, as far as it tells how a release is doing.
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::api::ObjectMeta;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{FluxCondition, flux_kind};
+use super::FluxCondition;
+use crate::foreign::foreign_kind;
 
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 pub(crate) struct HelmRelease {
@@ -16,7 +18,7 @@ pub(crate) struct HelmRelease {
     pub(crate) status: HelmReleaseStatus,
 }
 
-flux_kind!(HelmRelease, "HelmRelease", "helmreleases", "helm.toolkit.fluxcd.io", "v2");
+foreign_kind!(HelmRelease, "HelmRelease", "helmreleases", "helm.toolkit.fluxcd.io", "v2");
 
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -28,6 +30,7 @@ pub(crate) struct HelmReleaseStatus {
     pub(crate) last_attempted_revision: String,
     pub(crate) last_attempted_revision_digest: String,
     pub(crate) failures: i64,
+    pub(crate) last_handled_reconcile_at: String,
     /// Newest first.
     pub(crate) history: Vec<Snapshot>,
 }
@@ -41,6 +44,7 @@ pub(crate) struct Snapshot {
     pub(crate) oci_digest: String,
     pub(crate) status: String,
     pub(crate) version: i64,
+    pub(crate) last_deployed: Option<Time>,
 }
 
 impl HelmRelease {

@@ -22,7 +22,7 @@ async fn run(ground: &Ground) -> Result<()> {
         .with("integrations: {externalSecrets: {enabled: true}}")
         .applied()
         .await?;
-    ground.until("external-secrets.io/v1beta1", "ExternalSecret", "web-outside", |_| true).await?;
+    ground.until("external-secrets.io/v1", "ExternalSecret", "web-outside", |_| true).await?;
     synced(
         ground,
         &json!({"status": "False", "reason": "SecretSyncedError", "message": "could not get secret data"}),
@@ -41,7 +41,7 @@ async fn run(ground: &Ground) -> Result<()> {
 }
 
 async fn synced(ground: &Ground, ready: &Value) -> Result<()> {
-    let secrets = ground.objects("external-secrets.io/v1beta1", "ExternalSecret");
+    let secrets = ground.objects("external-secrets.io/v1", "ExternalSecret");
     let mut condition = json!({"type": "Ready", "lastTransitionTime": jiff::Timestamp::now().to_string()});
     super::super::application_crd::merge(&mut condition, ready);
     let status = Patch::Merge(json!({"status": {"conditions": [condition]}}));

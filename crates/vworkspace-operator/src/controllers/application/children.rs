@@ -7,10 +7,9 @@ use kube::api::ObjectMeta;
 use kube::{Resource, ResourceExt};
 use operator_kit::{Child, Deletion, Dependents, ObjectKey};
 use serde_json::{Map, Value, json};
-use sha2::{Digest, Sha256};
 use vworkspace_api::application_instance::{
-    AfterFailedInstall, AfterFailedUpgrade, ApplicationInstance, Chart, ChartSource, DriftMode,
-    ReleaseIdentity, SourceType, Values, ValuesSource,
+    AfterFailedInstall, AfterFailedUpgrade, ApplicationInstance, Chart, ChartSource, ChartSourceKind,
+    ChartSourceRef, DriftMode, ReleaseIdentity, SourceType, Values, ValuesSource,
 };
 
 use super::INSTANCE_LABEL;
@@ -28,13 +27,26 @@ pub(crate) struct Order<'a> {
     app: &'a ApplicationInstance,
     pub(crate) chart: &'a Chart,
     pub(crate) release: &'a ReleaseIdentity,
-    pub(crate) source_type: SourceType,
-    url: &'a str,
+    pub(crate) source: ChartSource<'a>,
 }
 
-/// The kind of source that the spec asks for.
-pub(crate) fn source_type(app: &ApplicationInstance) -> Option<SourceType> {
-    app.spec.chart.as_ref()?.source_type
+/// The kind and name of the source that the spec asks for, if it asks for one.
+pub(crate) fn source_of(app: &ApplicationInstance) -> Option<(ChartSourceKind, &str)> {
+    let source = app.spec.chart.as_ref()?.source()?;
+    Some(match source {
+        ChartSource::Reference(reference) => (reference.kind, reference.name.as_str()),
+        ChartSource::Url(source_type, _) => {
+            let release = app.spec.release.as_ref()?;
+            (kind_of(source_type), release.name.as_str())
+        }
+    })
+}
+
+fn kind_of(source_type: SourceType) -> ChartSourceKind {
+    match source_type {
+        SourceType::Oci => ChartSourceKind::OciRepository,
+        SourceType::Helm => ChartSourceKind::HelmRepository,
+    }
 }
 
 impl<'a> Order<'a> {
@@ -53,66 +65,99 @@ impl<'a> Order<'a> {
         if app.name_any().len() > 63 {
             return Err("metadata.name has more than 63 characters and cannot be a label.".to_owned());
         }
-        match chart.source() {
-            Some(ChartSource::Url(source_type, url)) => Ok(Self { app, chart, release, source_type, url }),
-            Some(ChartSource::Reference(_)) => {
-                Err("spec.chart.sourceRef is not supported yet; use spec.chart.url.".to_owned())
-            }
-            None => Err("spec.chart has neither url with sourceType nor sourceRef.".to_owned()),
+        let source = chart.source();
+        let source = source.ok_or("spec.chart has neither url with sourceType nor sourceRef.")?;
+        Ok(Self { app, chart, release, source })
+    }
+
+    /// The source that somebody else keeps.
+    pub(crate) fn referenced(&self) -> Option<&'a ChartSourceRef> {
+        match self.source {
+            ChartSource::Reference(reference) => Some(reference),
+            ChartSource::Url(..) => None,
         }
     }
 
-    /// A name for what the spec asks of Flux, pauses apart.
+    /// The address of the chart, if the source is ours.
+    pub(crate) fn url(&self) -> Option<String> {
+        match self.source {
+            ChartSource::Reference(_) => None,
+            ChartSource::Url(SourceType::Oci, url) => Some(oci_url(url, &self.chart.name)),
+            ChartSource::Url(SourceType::Helm, url) => Some(url.to_owned()),
+        }
+    }
+
+    pub(crate) fn is_oci(&self) -> bool {
+        self.source_kind() == ChartSourceKind::OciRepository
+    }
+
+    /// What the source's kind is called.
+    pub(crate) fn source_kind_name(&self) -> &'static str {
+        if self.is_oci() { "OCIRepository" } else { "HelmRepository" }
+    }
+
+    fn source_kind(&self) -> ChartSourceKind {
+        match self.source {
+            ChartSource::Reference(reference) => reference.kind,
+            ChartSource::Url(source_type, _) => kind_of(source_type),
+        }
+    }
+
+    fn source_name(&self) -> &'a str {
+        self.referenced().map_or(&self.release.name, |reference| &reference.name)
+    }
+
+    /// The digest of what the spec asks of Flux, pauses apart: what an approval is bound to.
+    pub(crate) fn digest(&self) -> String {
+        agent_protocol::digest_of(&json!([self.source_spec(), self.release_spec()]))
+    }
+
+    /// A short name for it that fits into a label.
     pub(crate) fn change(&self) -> String {
-        let text = Value::from(vec![self.source_spec(), self.release_spec()]).to_string();
-        Sha256::digest(text.as_bytes()).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+        self.digest().chars().take(16).collect()
     }
 
     /// Source first: a release that sees a source in motion waits for it, and runs one upgrade instead of two.
     pub(crate) fn children(&self) -> Vec<Child> {
         let (name, namespace) = (self.release.name.as_str(), self.release.namespace.as_str());
-        let source = match self.source_type {
-            SourceType::Oci => Child::new::<OciRepository>(namespace, name),
-            SourceType::Helm => Child::new::<HelmRepository>(namespace, name),
-        };
-        let release = Child::new::<HelmRelease>(namespace, name);
+        let source = self.source_spec().map(|spec| match self.source_kind() {
+            ChartSourceKind::OciRepository => Child::new::<OciRepository>(namespace, name).spec(spec),
+            ChartSourceKind::HelmRepository => Child::new::<HelmRepository>(namespace, name).spec(spec),
+        });
+        let release = Child::new::<HelmRelease>(namespace, name).spec(self.release_spec());
         let change = self.change();
-        vec![
-            self.marked(source, &change).spec(self.source_spec()),
-            self.marked(release, &change).spec(self.release_spec()),
-        ]
+        source.into_iter().chain([release]).map(|child| marked(self.app, child, &change)).collect()
     }
 
-    fn marked(&self, child: Child, change: &str) -> Child {
-        marked(self.app, child, change)
-    }
-
-    fn source_spec(&self) -> Value {
+    /// Nothing if somebody else keeps the source.
+    fn source_spec(&self) -> Option<Value> {
+        let ChartSource::Url(source_type, url) = self.source else { return None };
         let chart = self.chart;
         let interval = self.app.spec.interval;
-        let spec = match self.source_type {
-            SourceType::Helm => json!({"interval": interval, "url": self.url}),
+        let spec = match source_type {
+            SourceType::Helm => json!({"interval": interval, "url": url}),
             SourceType::Oci => json!({
                 "interval": interval,
-                "url": oci_url(self.url, &chart.name),
-                // A tag has no plus sign: helm writes an underscore.
-                "ref": {"tag": chart.version.replace('+', "_")},
+                "url": oci_url(url, &chart.name),
+                "ref": {"tag": oci_tag(&chart.version)},
                 "layerSelector": {"mediaType": CHART_LAYER, "operation": "copy"},
                 "insecure": chart.insecure.then_some(true),
             }),
         };
         let secrets = json!({"secretRef": chart.secret_ref, "certSecretRef": chart.cert_secret_ref});
-        without_nulls(merged(spec, secrets))
+        Some(without_nulls(merged(spec, secrets)))
     }
 
     fn release_spec(&self) -> Value {
         let spec = &self.app.spec;
         let (install, upgrade) = (&spec.install, &spec.upgrade);
-        let chart = match self.source_type {
-            SourceType::Oci => json!({"chartRef": {"kind": "OCIRepository", "name": self.release.name}}),
-            SourceType::Helm => json!({"chart": {"spec": {
+        let chart = match self.source_kind() {
+            ChartSourceKind::OciRepository => {
+                json!({"chartRef": {"kind": "OCIRepository", "name": self.source_name()}})
+            }
+            ChartSourceKind::HelmRepository => json!({"chart": {"spec": {
                 "chart": self.chart.name, "version": self.chart.version, "interval": spec.interval,
-                "sourceRef": {"kind": "HelmRepository", "name": self.release.name}}}}),
+                "sourceRef": {"kind": "HelmRepository", "name": self.source_name()}}}}),
         };
         let upgrade_remediation = match upgrade.on_failure {
             AfterFailedUpgrade::Rollback => {
@@ -135,7 +180,8 @@ impl<'a> Order<'a> {
                 "cleanupOnFail": upgrade.cleanup_on_failure.then_some(true)},
             "rollback": {"timeout": upgrade.rollback_timeout,
                 "cleanupOnFail": upgrade.cleanup_on_failure.then_some(true)},
-            "uninstall": {"timeout": spec.uninstall.timeout,
+            // The application's workloads stay until their pods are gone, so that we know when everything is.
+            "uninstall": {"timeout": spec.uninstall.timeout, "deletionPropagation": "foreground",
                 "disableHooks": spec.uninstall.disable_hooks.then_some(true)},
             "test": spec.tests.enabled.then(|| json!({"enable": true, "timeout": spec.tests.timeout,
                 "ignoreFailures": spec.tests.ignore_failures.then_some(true)})),
@@ -178,13 +224,13 @@ pub(crate) fn change_of(meta: &ObjectMeta) -> Option<&str> {
     meta.labels.as_ref()?.get(CHANGE_LABEL).map(String::as_str)
 }
 
-/// Deletes a source that the spec does not ask for any more.
-pub(crate) fn delete_source(source: &Source, wanted: SourceType) -> Option<Deletion> {
+/// Deletes a source of ours that the spec does not ask for any more.
+pub(crate) fn delete_source(source: &Source, kind: ChartSourceKind) -> Option<Deletion> {
     let key = ObjectKey::of_meta(&source.metadata);
     let uid = source.metadata.uid.as_deref()?;
-    Some(match wanted {
-        SourceType::Oci => Deletion::new::<HelmRepository>(key, uid, Dependents::GoToo),
-        SourceType::Helm => Deletion::new::<OciRepository>(key, uid, Dependents::GoToo),
+    Some(match kind {
+        ChartSourceKind::HelmRepository => Deletion::new::<HelmRepository>(key, uid, Dependents::GoToo),
+        ChartSourceKind::OciRepository => Deletion::new::<OciRepository>(key, uid, Dependents::GoToo),
     })
 }
 
@@ -216,6 +262,11 @@ fn marked(app: &ApplicationInstance, child: Child, change: &str) -> Child {
         block_owner_deletion: None,
     };
     child.labels(labels).owned_by(owner)
+}
+
+/// A tag has no plus sign: helm writes an underscore.
+pub(crate) fn oci_tag(version: &str) -> String {
+    version.replace('+', "_")
 }
 
 fn oci_url(url: &str, chart: &str) -> String {

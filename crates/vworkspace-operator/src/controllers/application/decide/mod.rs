@@ -2,61 +2,149 @@
 //!
 //! One file per question: is it paused, is it blocked, what does Flux tell, what do the conditions say, how does it end.
 
+mod approval;
 mod blocker;
+mod degraded;
+mod drift;
 mod pause;
 mod placeholder;
+#[cfg(test)]
+mod precedence;
+mod readiness;
 mod reading;
+mod ready;
+mod request;
 mod status;
 #[cfg(test)]
 pub(super) mod testing;
 mod uninstall;
 
+use std::time::Duration;
+
+use agent_protocol::PublicKeys;
 use jiff::Timestamp;
 use kube::api::ObjectMeta;
-use operator_kit::{Child, Deletion, Finalizer, Plan};
+use operator_kit::{Child, Deletion, Finalizer, Interest, Plan};
 use vworkspace_api::application_instance::{
     ApplicationInstance, ApplicationInstanceStatus, AppliedChart, HelmReleaseRef, Mode,
 };
 
+use super::asking::Question;
 use super::children::{self, Order, Suspension};
-use super::observe::World;
-use blocker::Blocker;
+use super::looking;
+use super::observe::{Seen, World};
+use crate::endpoints::endpoints;
+use approval::Approval;
+use blocker::{Blocker, Situation};
 use pause::Pause;
 use reading::Reading;
+
+/// What the operator is told by its flags.
+#[derive(Debug, Clone)]
+pub(crate) struct Rules {
+    /// How long a chart source may be unreachable before that is called a degradation.
+    pub(crate) chart_unreachable_after: Duration,
+    /// Whose approvals count.
+    pub(crate) approval_keys: PublicKeys,
+}
 
 pub(super) fn plan(
     app: &ApplicationInstance,
     world: &World,
+    rules: &Rules,
     now: Timestamp,
-) -> Plan<ApplicationInstanceStatus> {
+) -> Plan<ApplicationInstanceStatus, Question> {
     if app.metadata.deletion_timestamp.is_some() {
         return uninstall::plan(app, world, now);
     }
     if app.spec.mode == Mode::Placeholder {
         return placeholder::plan(app, now);
     }
-    let pause = pause::reason(app);
+    if world.source == Seen::NotYet {
+        return first_look(app);
+    }
+    managed(app, world, rules, now)
+}
+
+/// What decides has not been seen yet: nothing is said before it is.
+fn first_look(app: &ApplicationInstance) -> Plan<ApplicationInstanceStatus, Question> {
+    let status = app.status.clone().unwrap_or_default();
+    Plan { interests: interests(app, false), ..Plan::only_status(Finalizer::Hold, status) }
+}
+
+fn managed(
+    app: &ApplicationInstance,
+    world: &World,
+    rules: &Rules,
+    now: Timestamp,
+) -> Plan<ApplicationInstanceStatus, Question> {
+    let order = Order::of(app);
+    let is_with_flux = order.as_ref().is_ok_and(|order| is_with_flux(world, order));
+    let approval = order.as_ref().map_or(Approval::NotNeeded, |order| {
+        approval::of(app, order, is_with_flux, &rules.approval_keys, &world.cluster, now)
+    });
+    let pausing = pause::of(app, world, now);
+    let pause = pausing.pause.as_ref();
     let seen = reading::of(app, world);
-    let blocker = blocker::first(app, world, &seen);
-    let order = Order::of(app).ok();
-    let handover = Handover::of(app, world, order.as_ref(), pause, blocker.as_ref());
+    let blocker = blocker::first(Situation {
+        app,
+        world,
+        order: order.as_ref().map(|order| *order).map_err(String::as_str),
+        seen: &seen,
+        is_with_flux,
+        approval: &approval,
+        now,
+    });
+    let handover = Handover::of(app, world, order.as_ref().ok(), is_with_flux, pause, blocker.as_ref());
+    // What Flux told before it was given the change says nothing about it.
+    let reading = if handover.change == Change::GoesOut { Reading::Unseen } else { seen };
+    let is_released = matches!(reading, Reading::Released(_));
+    let unreachable = reading::unreachable_source(world);
+    let long_unreachable = unreachable.filter(|trouble| trouble.since + rules.chart_unreachable_after <= now);
+    let drift = drift::current(app, world, now);
+    let wake_at = [
+        pausing.look_again,
+        drift.as_ref().map(|drift| drift.until),
+        reading::unreachable_source(world).map(|trouble| trouble.since + rules.chart_unreachable_after),
+    ];
+    let status = status::of(&status::Facts {
+        app,
+        pause,
+        blocker,
+        change: handover.change,
+        reading,
+        certificate: readiness::missing_certificate(world, now),
+        checks: readiness::checks(app, world),
+        warnings: readiness::warnings(app, world),
+        drift: drift.map(|drift| drift.message),
+        unreachable: long_unreachable.map(|trouble| trouble.message),
+        last_applied_chart: handover.chart,
+        approved: match approval {
+            Approval::Given(approved) if handover.change == Change::GoesOut => Some(approved),
+            _ => None,
+        },
+        helm_release_ref: release_ref(app, world, handover.change),
+        endpoints: endpoints(
+            &world.services,
+            &world.ingresses,
+            app.spec.integrations.ingress.host.as_deref(),
+        ),
+        now,
+    });
     Plan {
         children: handover.children,
         deletions: handover.deletions,
-        finalizer: Finalizer::Hold,
-        status: status::of(&status::Facts {
-            app,
-            pause,
-            blocker,
-            change: handover.change,
-            // What Flux told before it was given the change says nothing about it.
-            reading: if handover.change == Change::GoesOut { Reading::Unseen } else { seen },
-            last_applied_chart: handover.chart,
-            helm_release_ref: release_ref(app, world, handover.change),
-            now,
-        }),
-        wake_at: None,
+        nudges: request::nudges(app, world, pause),
+        interests: interests(app, request::values_are_in_trouble(world)),
+        errands: readiness::questions(world, is_released),
+        wake_at: wake_at.into_iter().flatten().filter(|at| *at > now).min(),
+        ..Plan::only_status(Finalizer::Hold, status)
     }
+}
+
+fn interests(app: &ApplicationInstance, values_are_in_trouble: bool) -> Vec<Interest> {
+    let values = looking::values_object(app).filter(|_| values_are_in_trouble);
+    looking::referenced_source(app).into_iter().chain(values).collect()
 }
 
 /// Whether the spec is with Flux.
@@ -83,15 +171,15 @@ impl Handover {
         app: &ApplicationInstance,
         world: &World,
         order: Option<&Order<'_>>,
-        pause: Option<Pause>,
+        is_with_flux: bool,
+        pause: Option<&Pause>,
         blocker: Option<&Blocker>,
     ) -> Self {
-        let is_with_flux = order.is_some_and(|order| is_with_flux(world, order));
         let known = app.status.as_ref().and_then(|status| status.last_applied_chart.clone());
         match (order, pause) {
             (Some(order), None) if !blocker.is_some_and(Blocker::forbids_handing_over) => Self {
                 children: order.children(),
-                deletions: outdated(world, order),
+                deletions: outdated(world),
                 change: match (is_with_flux, blocker.is_some_and(Blocker::keeps_the_change_back)) {
                     // Also when Flux once had it: somebody has changed it since and does not let us put it right.
                     (_, true) => Change::Waits,
@@ -111,23 +199,24 @@ impl Handover {
 }
 
 /// The release as it stands, but suspended, if that is how the instance is paused.
-fn suspended(app: &ApplicationInstance, world: &World, pause: Option<Pause>) -> Option<Child> {
+fn suspended(app: &ApplicationInstance, world: &World, pause: Option<&Pause>) -> Option<Child> {
     let release = world.release.present().filter(|release| !release.is_being_deleted())?;
-    (pause == Some(Pause::Suspended)).then(|| children::as_it_is(app, release, Suspension::On))
+    pause?.suspends_the_release().then(|| children::as_it_is(app, release, Suspension::On))
 }
 
-/// A source of the kind that the spec does not ask for any more.
-fn outdated(world: &World, order: &Order<'_>) -> Vec<Deletion> {
-    let source = world.outdated_source.as_ref();
-    source.and_then(|source| children::delete_source(source, order.source_type)).into_iter().collect()
+/// Sources of ours that the spec does not ask for any more.
+fn outdated(world: &World) -> Vec<Deletion> {
+    let sources = world.outdated_sources.iter();
+    sources.filter_map(|(kind, source)| children::delete_source(source, *kind)).collect()
 }
 
 /// Whether Flux already has what the spec asks for.
 fn is_with_flux(world: &World, order: &Order<'_>) -> bool {
     let change = order.change();
     let carries = |meta: &ObjectMeta| children::change_of(meta) == Some(change.as_str());
-    world.release.present().is_some_and(|release| carries(&release.metadata))
-        && world.source.present().is_some_and(|source| carries(&source.metadata))
+    let has_source = order.referenced().is_some()
+        || world.source.present().is_some_and(|source| carries(&source.metadata));
+    has_source && world.release.present().is_some_and(|release| carries(&release.metadata))
 }
 
 /// The release that carries the application, from the moment it is handed to Flux.

@@ -9,8 +9,9 @@ use vworkspace_api::application_instance::{
 
 use super::pause;
 use super::status::{History, finish, moment, unblocked};
+use crate::controllers::application::asking::Question;
 
-pub(super) fn plan(app: &ApplicationInstance, now: Timestamp) -> Plan<ApplicationInstanceStatus> {
+pub(super) fn plan(app: &ApplicationInstance, now: Timestamp) -> Plan<ApplicationInstanceStatus, Question> {
     let mut status = app.status.clone().unwrap_or_default();
     let at = moment(app, now);
     let (blocked, message) = unblocked(History::of(&status));
@@ -19,12 +20,12 @@ pub(super) fn plan(app: &ApplicationInstance, now: Timestamp) -> Plan<Applicatio
     conditions.set(Reconciling::Stable, "", at);
     conditions.set(Degraded::NotDegraded, "", at);
     conditions.set(blocked, message, at);
-    let (suspended, message) = pause::condition(pause::reason(app));
+    let (suspended, message) = pause::condition(pause::by_hand(app).as_ref());
     conditions.set(suspended, message, at);
     conditions.set(Deleting::NotDeleting, "", at);
     finish(conditions, at);
     status.observed_generation = app.metadata.generation;
     status.last_reconcile_time = Some(Time(now));
     // It has no children to clean up after.
-    Plan { children: Vec::new(), deletions: Vec::new(), finalizer: Finalizer::Release, status, wake_at: None }
+    Plan::only_status(Finalizer::Release, status)
 }

@@ -1,12 +1,14 @@
 //! What Flux tells, read with the care that it needs: each of its reconciles starts with `Ready=Unknown`, conditions come
 //! before the fields that prove them, and `observedGeneration` moves without anything being done.
 
+use jiff::Timestamp;
 use operator_kit::Sight;
 use serde_json::Value;
-use vworkspace_api::application_instance::{ApplicationInstance, Ready, SuccessfulRelease};
+use vworkspace_api::application_instance::{ApplicationInstance, Ready, SuccessfulRelease, ValuesSource};
 
-use crate::controllers::application::observe::World;
+use crate::controllers::application::observe::{Seen, World};
 use crate::flux::{Artifact, HelmRelease, Snapshot, Source, condition, is_true};
+use crate::quotation::{Quotes, safe};
 
 /// How the release is doing.
 #[derive(Debug, Clone, PartialEq)]
@@ -66,16 +68,46 @@ pub(super) enum SourceTrouble {
 }
 
 pub(super) fn of(app: &ApplicationInstance, world: &World) -> Reading {
-    let (Sight::Present(release), Sight::Present(source)) = (&world.release, &world.source) else {
+    let known = known_names(app);
+    let known: Vec<&str> = known.iter().map(String::as_str).collect();
+    let quotes = if has_secret_values(app) { Quotes::Untrusted { known: &known } } else { Quotes::Trusted };
+    match seen(app, world) {
+        Reading::InProgress(message) => Reading::InProgress(safe(&message, quotes)),
+        Reading::Failed(failure) => {
+            Reading::Failed(Failure { message: safe(&failure.message, quotes), ..failure })
+        }
+        reading => reading,
+    }
+}
+
+/// Helm's errors can quote values, and what comes from a Secret must not get out that way.
+fn has_secret_values(app: &ApplicationInstance) -> bool {
+    app.spec.values.as_ref().is_some_and(|values| values.source == ValuesSource::SecretRef)
+}
+
+/// Names that may be told.
+fn known_names(app: &ApplicationInstance) -> Vec<String> {
+    let chart = app.spec.chart.iter().flat_map(|chart| [chart.name.clone(), chart.version.clone()]);
+    let release =
+        app.spec.release.iter().flat_map(|release| [release.name.clone(), release.namespace.clone()]);
+    let secret = app.spec.values.iter().filter_map(|values| values.secret_ref.as_ref());
+    chart.chain(release).chain(secret.flat_map(|secret| [secret.name.clone(), secret.key.clone()])).collect()
+}
+
+fn seen(app: &ApplicationInstance, world: &World) -> Reading {
+    let (Sight::Present(release), Seen::Known(Sight::Present(source))) = (&world.release, &world.source)
+    else {
         return Reading::Unseen;
     };
+    let chart = world.helm_chart.as_ref();
     let known = app.status.as_ref().and_then(|status| status.last_successful_release.as_ref());
     if release.is_suspended() {
         return suspended(release);
     }
     // A source that fails keeps its old artifact, and a release that runs it needs no other.
     let needs_source = is_moving(source) || !is_attempted(release, source);
-    if let Some(trouble) = source_trouble(source).filter(|_| needs_source) {
+    let trouble = source_trouble(source).or_else(|| source_trouble(chart.filter(|_| needs_source)?));
+    if let Some(trouble) = trouble.filter(|_| needs_source) {
         return Reading::SourceTrouble(trouble);
     }
     if is_moving(source) {
@@ -113,9 +145,32 @@ pub(super) fn source_trouble(source: &Source) -> Option<SourceTrouble> {
     }
     let says = |word: &str| failed.message.contains(word);
     let is_missing = ["MANIFEST_UNKNOWN", "NAME_UNKNOWN", "no match found"].into_iter().any(says)
-        || failed.reason == "URLInvalid";
-    let message = failed.message.clone();
+        || ["URLInvalid", "InvalidChartReference"].contains(&failed.reason.as_str());
+    // A repository without an index has the cause on its own object.
+    if failed.reason == "NoSourceArtifact" {
+        return None;
+    }
+    let message = safe(&failed.message, Quotes::Trusted);
     Some(if is_missing { SourceTrouble::Missing(message) } else { SourceTrouble::Unreachable(message) })
+}
+
+/// A source that does not answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Unreachable {
+    pub(super) since: Timestamp,
+    pub(super) message: String,
+}
+
+/// Whether the source does not answer, also if nothing needs it at the moment.
+pub(super) fn unreachable_source(world: &World) -> Option<Unreachable> {
+    let source = world.source.present()?;
+    let failed = is_true(&source.status.conditions, "FetchFailed")?;
+    match source_trouble(source)? {
+        SourceTrouble::Missing(_) => None,
+        SourceTrouble::Unreachable(message) => {
+            Some(Unreachable { since: failed.last_transition_time.as_ref()?.0, message })
+        }
+    }
 }
 
 /// Whether the source has not caught up with its spec.

@@ -1,28 +1,43 @@
 //! What the status says.
 
+use std::fmt::Debug;
+
 use conditions::{ConditionSet, Moment, Reason};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use tracing::debug;
 use vworkspace_api::application_instance::{
-    ApplicationInstance, ApplicationInstanceStatus, AppliedChart, Blocked, Degraded, Deleting,
-    HelmReleaseRef, Ready, Reconciling, SuccessfulRelease,
+    ApplicationInstance, ApplicationInstanceStatus, AppliedChart, ApprovedChange, Blocked, Degraded,
+    Deleting, Endpoint, HelmReleaseRef, Ready, Reconciling, SuccessfulRelease,
 };
 
 use super::Change;
 use super::blocker::Blocker;
 use super::pause::{self, Pause};
-use super::reading::{Failure, Left, Reading, SourceTrouble, Then};
+use super::readiness::Checks;
+use super::reading::{Reading, Then};
+use super::{degraded, ready};
 use crate::flux::Snapshot;
 
 /// Everything that the status follows from.
 pub(super) struct Facts<'a> {
     pub(super) app: &'a ApplicationInstance,
-    pub(super) pause: Option<Pause>,
+    pub(super) pause: Option<&'a Pause>,
     pub(super) blocker: Option<Blocker>,
     pub(super) change: Change,
     pub(super) reading: Reading,
+    /// The certificate that the application waits for.
+    pub(super) certificate: Option<String>,
+    pub(super) checks: Checks,
+    /// Not known while the chart is being read.
+    pub(super) warnings: Option<Vec<String>>,
+    pub(super) drift: Option<String>,
+    /// The chart source, if it has been unreachable for long.
+    pub(super) unreachable: Option<String>,
     pub(super) last_applied_chart: Option<AppliedChart>,
+    pub(super) approved: Option<ApprovedChange>,
     pub(super) helm_release_ref: Option<HelmReleaseRef>,
+    pub(super) endpoints: Vec<Endpoint>,
     pub(super) now: Timestamp,
 }
 
@@ -32,14 +47,14 @@ pub(super) fn of(facts: &Facts<'_>) -> ApplicationInstanceStatus {
     let history = History::of(&status);
     let conditions = &mut status.conditions;
 
-    if let Some((ready, message)) = ready(facts, history) {
-        conditions.set(ready, message, at);
+    if let Some(Said::This(reason, message)) = first(ready::RULES, facts, history) {
+        conditions.set(reason, message, at);
     }
     if let Some((reconciling, message)) = reconciling(facts, history) {
         conditions.set(reconciling, message, at);
     }
-    if let Some((degraded, message)) = degraded(facts, history) {
-        conditions.set(degraded, message, at);
+    if let Some(Said::This(reason, message)) = first(degraded::RULES, facts, history) {
+        conditions.set(reason, message, at);
     }
     let (blocked, message) = blocked(facts, history);
     conditions.set(blocked, message, at);
@@ -51,6 +66,10 @@ pub(super) fn of(facts: &Facts<'_>) -> ApplicationInstanceStatus {
     status.observed_generation = facts.app.metadata.generation;
     status.helm_release_ref.clone_from(&facts.helm_release_ref);
     status.last_applied_chart.clone_from(&facts.last_applied_chart);
+    status.endpoints.clone_from(&facts.endpoints);
+    if facts.approved.is_some() {
+        status.last_approved_change.clone_from(&facts.approved);
+    }
     if let Reading::Released(snapshot) = &facts.reading {
         status.last_successful_release = Some(success(status.last_successful_release, snapshot, facts.now));
     }
@@ -58,64 +77,66 @@ pub(super) fn of(facts: &Facts<'_>) -> ApplicationInstanceStatus {
     status
 }
 
+/// What a rule has to say.
+pub(super) enum Said<R> {
+    This(R, String),
+    /// Nothing new: what was said before still holds.
+    AsBefore,
+}
+
+/// One rule about a condition.
+pub(super) struct Rule<R: 'static> {
+    /// What it can say.
+    pub(super) says: &'static [R],
+    /// In words, for the reference page.
+    pub(super) when: &'static str,
+    find: fn(&Facts<'_>, History) -> Option<Said<R>>,
+}
+
+pub(super) const fn rule<R>(
+    says: &'static [R],
+    when: &'static str,
+    find: fn(&Facts<'_>, History) -> Option<Said<R>>,
+) -> Rule<R> {
+    Rule { says, when, find }
+}
+
+fn first<R: Debug>(rules: &[Rule<R>], facts: &Facts<'_>, history: History) -> Option<Said<R>> {
+    rules.iter().find_map(|rule| {
+        let said = (rule.find)(facts, history)?;
+        debug!(says = ?rule.says, when = rule.when, "a rule applies");
+        Some(said)
+    })
+}
+
 /// What only earlier statuses know.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct History {
     /// Something was once released.
-    was_released: bool,
+    pub(super) was_released: bool,
     was_blocked: bool,
-    was_degraded: bool,
+    pub(super) degraded: Option<Degraded>,
     /// There is something to keep while Flux has no news.
-    has_verdict: bool,
+    pub(super) has_verdict: bool,
 }
 
 impl History {
     pub(super) fn of(status: &ApplicationInstanceStatus) -> Self {
         let conditions = &status.conditions;
         let blocked = conditions.read::<Blocked>();
-        let degraded = conditions.read::<Degraded>();
         Self {
             was_released: status.last_successful_release.is_some(),
             was_blocked: blocked.is_some_and(|reason| reason != Blocked::NotBlocked),
-            was_degraded: degraded.is_some_and(|reason| reason != Degraded::NotDegraded),
+            degraded: conditions.read::<Degraded>(),
             has_verdict: conditions.read::<Ready>().is_some_and(|reason| reason != Ready::Reconciling),
         }
     }
 }
 
-/// The application as it runs; `None` keeps what was said.
-fn ready(facts: &Facts<'_>, history: History) -> Option<(Ready, String)> {
-    if let Some(Blocker::Condition(reason, message)) = &facts.blocker {
-        if *reason == Blocked::MissingSecret {
-            return Some((Ready::WaitingForSecret, message.clone()));
-        }
-        if !history.was_released {
-            return Some((Ready::Blocked, format!("{}: {message}", reason.row().reason)));
-        }
-    }
-    let in_progress = if history.was_released { Ready::Upgrading } else { Ready::Installing };
-    Some(match &facts.reading {
-        Reading::Unseen | Reading::Fetching if history.was_released && facts.change != Change::Waits => {
-            (Ready::Upgrading, "Flux has been given the change.".to_owned())
-        }
-        Reading::Unseen | Reading::Fetching => {
-            (Ready::Reconciling, "Flux has not begun with the release yet.".to_owned())
-        }
-        Reading::SourceTrouble(SourceTrouble::Unreachable(message) | SourceTrouble::Missing(message)) => {
-            (Ready::ChartUnreachable, message.clone())
-        }
-        Reading::InProgress(message) => (in_progress, message.clone()),
-        Reading::Failed(failure) => (Ready::HelmReleaseFailed, told(failure)),
-        Reading::Released(snapshot) => (Ready::HelmReleaseReady, runs(snapshot)),
-        Reading::NoNews if history.has_verdict => return None,
-        Reading::NoNews => (in_progress, "Flux is looking at the release.".to_owned()),
-    })
-}
-
 /// Whether the spec has been carried out; `None` keeps what was said.
 fn reconciling(facts: &Facts<'_>, history: History) -> Option<(Reconciling, String)> {
     if facts.change == Change::Waits {
-        let why = match (&facts.blocker, facts.pause) {
+        let why = match (&facts.blocker, &facts.pause) {
             (Some(Blocker::NotWritten(message)), _) => message.clone(),
             (_, Some(_)) => "The change waits until reconciliation is resumed: see Suspended.".to_owned(),
             (_, None) => "The change waits: see Blocked.".to_owned(),
@@ -138,43 +159,28 @@ fn reconciling(facts: &Facts<'_>, history: History) -> Option<(Reconciling, Stri
         Reading::Failed(failure) if failure.then == Then::Retried => {
             (acting, "Flux will try again.".to_owned())
         }
+        // Until the first answer is there nobody knows whether it is done.
+        Reading::Released(_) if history.has_verdict && facts.is_awaited() => return None,
         Reading::Failed(_) | Reading::Released(_) => (Reconciling::Stable, String::new()),
         Reading::NoNews if history.has_verdict => return None,
         Reading::NoNews => (acting, "Flux is looking at the release.".to_owned()),
     })
 }
 
-/// Whether something that ran needs attention; `None` keeps what was said.
-fn degraded(facts: &Facts<'_>, history: History) -> Option<(Degraded, String)> {
-    let fine = if history.was_degraded { Degraded::Recovered } else { Degraded::NotDegraded };
-    Some(match &facts.reading {
-        Reading::Failed(Failure { message, left: Left::RolledBackTo(version), .. })
-            if history.was_released =>
-        {
-            (Degraded::UpgradeFailed, format!("Rolled back: {version} runs. {message}"))
-        }
-        Reading::Failed(Failure { message, left: Left::Damaged, .. }) if history.was_released => {
-            (Degraded::HelmReleaseDegraded, message.clone())
-        }
-        // Still broken while the next attempt runs: only a success says otherwise.
-        Reading::Released(_) => (fine, String::new()),
-        _ if facts
-            .app
-            .status
-            .as_ref()
-            .is_some_and(|status| status.conditions.read::<Degraded>().is_some()) =>
-        {
-            return None;
-        }
-        _ => (Degraded::NotDegraded, String::new()),
-    })
+impl Facts<'_> {
+    /// What stands in the way, if there is a word for it.
+    pub(super) fn blocked(&self) -> Option<(Blocked, &str)> {
+        self.blocker.as_ref().and_then(Blocker::condition)
+    }
+
+    /// Whether something that was asked beside the visits has not been answered yet.
+    pub(super) fn is_awaited(&self) -> bool {
+        self.checks == Checks::Pending || self.warnings.is_none()
+    }
 }
 
-pub(super) fn blocked(facts: &Facts<'_>, history: History) -> (Blocked, String) {
-    match &facts.blocker {
-        Some(Blocker::Condition(reason, message)) => (*reason, message.clone()),
-        Some(Blocker::NotWritten(_)) | None => unblocked(history),
-    }
+fn blocked(facts: &Facts<'_>, history: History) -> (Blocked, String) {
+    facts.blocked().map_or_else(|| unblocked(history), |(reason, message)| (reason, message.to_owned()))
 }
 
 pub(super) fn unblocked(history: History) -> (Blocked, String) {
@@ -202,17 +208,6 @@ fn keep<R: Reason<Kind = ApplicationInstance>>(
     if let Some(reason) = conditions.read::<R>() {
         conditions.set(reason, message, at);
     }
-}
-
-fn told(failure: &Failure) -> String {
-    match &failure.left {
-        Left::RolledBackTo(version) => format!("{} Rolled back: {version} runs.", failure.message),
-        Left::Untouched | Left::Damaged => failure.message.clone(),
-    }
-}
-
-fn runs(snapshot: &Snapshot) -> String {
-    format!("Chart version {} runs as revision {}.", snapshot.chart_version, snapshot.version)
 }
 
 /// The same success keeps the time at which it was first seen.

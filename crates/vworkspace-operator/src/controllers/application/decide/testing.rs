@@ -1,13 +1,19 @@
 //! Instances and worlds in the words of the domain, for tests.
 
+use std::time::Duration;
+
+use agent_protocol::PublicKeys;
 use jiff::Timestamp;
 use kube::api::ObjectMeta;
 use operator_kit::{Plan, Sight};
 use serde_json::json;
 use vworkspace_api::application_instance::{ApplicationInstance, ApplicationInstanceStatus};
 
+use super::Rules;
+use crate::catalog_policy::CatalogPolicy;
+use crate::controllers::application::asking::Question;
 use crate::controllers::application::children::Order;
-use crate::controllers::application::observe::World;
+use crate::controllers::application::observe::{ChartReading, Leftovers, Seen, World};
 use crate::flux::{Artifact, FluxCondition, HelmRelease, Snapshot, Source};
 
 pub(crate) const DIGEST_1_2: &str = "sha256:12";
@@ -15,6 +21,11 @@ pub(crate) const DIGEST_1_3: &str = "sha256:13";
 
 pub(crate) fn noon() -> Timestamp {
     "2026-01-01T12:00:00Z".parse().unwrap()
+}
+
+/// As the flags have it by default.
+pub(crate) fn rules() -> Rules {
+    Rules { chart_unreachable_after: Duration::from_secs(300), approval_keys: PublicKeys::default() }
 }
 
 /// `shop/web` at chart version 1.2.0, as a user would write it.
@@ -33,7 +44,7 @@ pub(crate) fn instance() -> ApplicationInstance {
 /// What the operator says of it after a plan.
 pub(crate) fn after(
     mut app: ApplicationInstance,
-    plan: &Plan<ApplicationInstanceStatus>,
+    plan: &Plan<ApplicationInstanceStatus, Question>,
 ) -> ApplicationInstance {
     app.status = Some(plan.status.clone());
     app
@@ -55,7 +66,25 @@ pub(crate) fn at_version(app: ApplicationInstance, version: &str) -> Application
 
 /// Nothing there yet.
 pub(crate) fn empty() -> World {
-    World { release: Sight::Absent, source: Sight::Absent, outdated_source: None, refusals: Vec::new() }
+    World {
+        release: Sight::Absent,
+        source: Seen::Known(Sight::Absent),
+        helm_chart: None,
+        outdated_sources: Vec::new(),
+        refusals: Vec::new(),
+        cluster: "cluster".to_owned(),
+        policy: Ok(CatalogPolicy::default()),
+        dependencies: Vec::new(),
+        services: Vec::new(),
+        ingresses: Vec::new(),
+        certificates: None,
+        external_secrets: None,
+        drift: None,
+        values_object: None,
+        leftovers: Leftovers::Known(Vec::new()),
+        checks: Vec::new(),
+        chart: ChartReading::Absent,
+    }
 }
 
 /// The metadata of a child that carries the present change of its instance.
@@ -72,7 +101,7 @@ pub(crate) fn owned(app: &ApplicationInstance) -> ObjectMeta {
 pub(crate) fn fetched(app: &ApplicationInstance, digest: &str) -> Source {
     let mut source = Source { metadata: owned(app), ..Source::default() };
     source.status.observed_generation = 1;
-    source.status.artifact = Some(Artifact { revision: format!("1@{digest}") });
+    source.status.artifact = Some(Artifact { revision: format!("1@{digest}"), ..Artifact::default() });
     source
 }
 
@@ -103,6 +132,7 @@ pub(crate) fn revision(version: i64, chart: &str, digest: &str, status: &str) ->
         oci_digest: digest.to_owned(),
         status: status.to_owned(),
         config_digest: "c".to_owned(),
+        last_deployed: None,
     }
 }
 
@@ -113,16 +143,17 @@ pub(crate) fn says(conditions: &[(&str, &str, &str, &str)]) -> Vec<FluxCondition
         reason: (*reason).to_owned(),
         message: (*message).to_owned(),
         observed_generation: None,
+        last_transition_time: None,
     };
     conditions.iter().map(condition).collect()
 }
 
 pub(crate) fn world(source: Source, release: HelmRelease) -> World {
-    World { release: Sight::Present(release), source: Sight::Present(source), ..empty() }
+    World { release: Sight::Present(release), source: Seen::Known(Sight::Present(source)), ..empty() }
 }
 
 /// `Type: Status/Reason`, for each condition.
-pub(crate) fn told(plan: &Plan<ApplicationInstanceStatus>) -> Vec<String> {
+pub(crate) fn told(plan: &Plan<ApplicationInstanceStatus, Question>) -> Vec<String> {
     let conditions = plan.status.conditions.iter();
     conditions.map(|known| format!("{}: {}/{}", known.type_, known.status, known.reason)).collect()
 }

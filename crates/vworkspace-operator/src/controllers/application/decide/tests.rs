@@ -1,15 +1,5 @@
 //! The life of an instance, situation by situation.
 
-use operator_kit::{Cause, Refusal, Sight};
-
-use super::testing::{
-    DIGEST_1_2, DIGEST_1_3, after, at_version, edited, empty, fetched, instance, new_release, noon, released,
-    revision, says, told, world,
-};
-use super::*;
-use crate::flux::{HelmRelease, Source};
-use vworkspace_api::application_instance::DeletionPolicy;
-
 macro_rules! assert_conditions {
     ($plan:expr, { $($type_:ident: $status:ident / $reason:ident),+ $(,)? }) => {{
         let told = told(&$plan);
@@ -17,6 +7,27 @@ macro_rules! assert_conditions {
             assert!(told.iter().any(|known| known == wanted), "no {wanted} in {told:?}");
         }
     }};
+}
+
+mod beyond_flux;
+
+use operator_kit::{Cause, Refusal, Sight};
+
+use super::testing::{
+    DIGEST_1_2, DIGEST_1_3, after, at_version, edited, empty, fetched, instance, new_release, noon, released,
+    revision, rules, says, told, world,
+};
+use super::*;
+use crate::catalog_policy::CatalogPolicy;
+use crate::flux::{HelmRelease, Source};
+use vworkspace_api::application_instance::DeletionPolicy;
+
+fn plan(
+    app: &ApplicationInstance,
+    world: &World,
+    now: Timestamp,
+) -> Plan<ApplicationInstanceStatus, Question> {
+    super::plan(app, world, &rules(), now)
 }
 
 /// An instance whose version 1.2.0 runs and was reported.
@@ -384,9 +395,9 @@ fn a_registry_that_does_not_answer_is_no_stall_and_a_running_release_stays_ready
     assert_conditions!(first, { Ready: False/ChartUnreachable, Reconciling: True/ChartSourceSyncing, Stalled: False/NotStalled });
 
     let (app, world) = running();
-    let Sight::Present(mut source) = world.source.clone() else { panic!("no source") };
+    let Seen::Known(Sight::Present(mut source)) = world.source.clone() else { panic!("no source") };
     source.status.conditions = failing;
-    let world = World { source: Sight::Present(source), ..world };
+    let world = World { source: Seen::Known(Sight::Present(source)), ..world };
     assert_conditions!(plan(&app, &world, noon()), { Ready: True/HelmReleaseReady });
 }
 

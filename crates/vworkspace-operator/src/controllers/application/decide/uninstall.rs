@@ -10,9 +10,14 @@ use vworkspace_api::application_instance::{
 
 use super::pause;
 use super::status::{History, finish, moment, unblocked};
+use crate::controllers::application::asking::Question;
 use crate::controllers::application::children::{self, Suspension};
-use crate::controllers::application::observe::World;
+use crate::controllers::application::looking;
+use crate::controllers::application::observe::{Leftovers, World};
 use crate::flux::{HelmRelease, condition};
+
+/// As many objects are named in a message.
+const MOST_NAMED: usize = 5;
 
 /// What is next.
 #[derive(Debug, PartialEq)]
@@ -22,6 +27,10 @@ enum Step {
     Delete(Deletion),
     /// Flux is at work, or the release cannot be read.
     Wait(String),
+    /// The release is gone, and what is left of it is not known yet.
+    Look,
+    /// The release is gone, and these still terminate.
+    WaitForObjects(Vec<String>),
     Done,
 }
 
@@ -29,22 +38,27 @@ pub(super) fn plan(
     app: &ApplicationInstance,
     world: &World,
     now: Timestamp,
-) -> Plan<ApplicationInstanceStatus> {
+) -> Plan<ApplicationInstanceStatus, Question> {
     let step = step(app, world);
+    let interests = looking::leftovers(app);
+    if step == Step::Look {
+        let status = app.status.clone().unwrap_or_default();
+        return Plan { interests, ..Plan::only_status(Finalizer::Hold, status) };
+    }
     let finalizer = if step == Step::Done { Finalizer::Release } else { Finalizer::Hold };
     let status = status(app, &step, now);
     let (mut children, mut deletions) = (Vec::new(), Vec::new());
     match step {
         Step::Prepare(child) => children.push(*child),
         Step::Delete(deletion) => deletions.push(deletion),
-        Step::Wait(_) | Step::Done => {}
+        Step::Wait(_) | Step::Look | Step::WaitForObjects(_) | Step::Done => {}
     }
-    Plan { children, deletions, finalizer, status, wake_at: None }
+    Plan { children, deletions, interests, ..Plan::only_status(finalizer, status) }
 }
 
 fn step(app: &ApplicationInstance, world: &World) -> Step {
     let release = match &world.release {
-        Sight::Absent | Sight::NotInstalled => return Step::Done,
+        Sight::Absent | Sight::NotInstalled => return after_release(app, world),
         Sight::Unreadable(why) => return Step::Wait(format!("The HelmRelease cannot be read: {why}")),
         Sight::Present(release) => release,
     };
@@ -61,6 +75,17 @@ fn step(app: &ApplicationInstance, world: &World) -> Step {
     children::delete_release(release).map_or_else(|| Step::Wait(progress(release)), Step::Delete)
 }
 
+/// Flux lets go of an object that hangs in a finalizer; we do not.
+fn after_release(app: &ApplicationInstance, world: &World) -> Step {
+    match &world.leftovers {
+        // What was never ours to remove is not waited for.
+        _ if app.spec.deletion_policy == DeletionPolicy::Orphan => Step::Done,
+        Leftovers::NotYet if !looking::leftovers(app).is_empty() => Step::Look,
+        Leftovers::Known(left) if !left.is_empty() => Step::WaitForObjects(left.clone()),
+        Leftovers::NotYet | Leftovers::Known(_) => Step::Done,
+    }
+}
+
 fn progress(release: &HelmRelease) -> String {
     match condition(&release.status.conditions, "Ready") {
         Some(ready) if ready.reason == "UninstallFailed" => format!("Flux tries again: {}", ready.message),
@@ -72,22 +97,33 @@ fn status(app: &ApplicationInstance, step: &Step, now: Timestamp) -> Application
     let mut status = app.status.clone().unwrap_or_default();
     let at = moment(app, now);
     let (blocked, blocked_message) = unblocked(History::of(&status));
-    let message = match step {
-        Step::Wait(message) => message.clone(),
-        Step::Prepare(_) | Step::Delete(_) | Step::Done => "Flux is uninstalling the release.".to_owned(),
+    let (deleting, message) = match step {
+        Step::Wait(message) => (Deleting::Uninstalling, message.clone()),
+        Step::WaitForObjects(left) => (Deleting::WaitingForChildResources, still_there(left)),
+        Step::Prepare(_) | Step::Delete(_) | Step::Look | Step::Done => {
+            (Deleting::Uninstalling, "Flux is uninstalling the release.".to_owned())
+        }
     };
     let conditions = &mut status.conditions;
-    conditions.set(Deleting::Uninstalling, message.clone(), at);
+    conditions.set(deleting, message.clone(), at);
     conditions.set(Ready::Uninstalling, message, at);
     conditions.set(Reconciling::Stable, "The spec is not carried out any more: see Deleting.", at);
     if conditions.read::<Degraded>().is_none() {
         conditions.set(Degraded::NotDegraded, "", at);
     }
     conditions.set(blocked, blocked_message, at);
-    let (suspended, message) = pause::condition(pause::reason(app));
+    let (suspended, message) = pause::condition(pause::by_hand(app).as_ref());
     conditions.set(suspended, message, at);
     finish(conditions, at);
     status.observed_generation = app.metadata.generation;
     status.last_reconcile_time = Some(Time(now));
     status
+}
+
+fn still_there(left: &[String]) -> String {
+    let named = left.iter().take(MOST_NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
+    match left.len().saturating_sub(MOST_NAMED) {
+        0 => format!("Still terminating: {named}."),
+        more => format!("Still terminating: {named} and {more} more."),
+    }
 }

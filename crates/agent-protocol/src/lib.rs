@@ -1,0 +1,11 @@
+//! What operator and control plane say to each other. What belongs here: the wire types of `/api/agent`, canonical JSON
+//! and digests over it, and signed approval claims; both sides use this crate, so neither can drift. What does not: sending
+//! and receiving (no I/O, no clock), Kubernetes types, and what an approval means for an object.
+
+pub mod canonical;
+pub mod claim;
+pub mod keys;
+
+pub use canonical::digest_of;
+pub use claim::{Claim, Expected, Refused};
+pub use keys::{BadKeys, PublicKeys, SigningKey};

@@ -1,0 +1,127 @@
+//! What runs beside the visits, for as long as an object wants it.
+
+use std::collections::{HashMap, HashSet};
+use std::hash::Hash;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tokio_util::task::AbortOnDropHandle;
+
+use crate::object::ObjectKey;
+
+/// Things that run, and who wants them. Two objects that want the same share it; what nobody wants any more ends.
+#[derive(Debug)]
+pub(crate) struct Beside<K, V>(Mutex<Wanted<K, V>>);
+
+#[derive(Debug)]
+struct Wanted<K, V> {
+    running: HashMap<K, Running<V>>,
+    by_object: HashMap<ObjectKey, Vec<K>>,
+}
+
+#[derive(Debug)]
+struct Running<V> {
+    value: V,
+    wanted_by: HashSet<ObjectKey>,
+    /// Ends with its entry.
+    _task: AbortOnDropHandle<()>,
+}
+
+impl<K: Clone + Eq + Hash, V: Clone> Beside<K, V> {
+    pub(crate) fn new() -> Self {
+        Self(Mutex::new(Wanted { running: HashMap::new(), by_object: HashMap::new() }))
+    }
+
+    /// From now on `object` wants these and nothing else; `start` starts what nobody wanted before.
+    pub(crate) fn want(
+        &self,
+        object: &ObjectKey,
+        wanted: &[K],
+        start: impl Fn(&K) -> (V, AbortOnDropHandle<()>),
+    ) {
+        let mut state = self.lock();
+        let before = state.by_object.get(object).map_or(&[][..], Vec::as_slice);
+        if before == wanted {
+            return;
+        }
+        let ended: Vec<K> = before.iter().filter(|known| !wanted.contains(known)).cloned().collect();
+        for what in &ended {
+            if let Some(running) = state.running.get_mut(what) {
+                running.wanted_by.remove(object);
+            }
+        }
+        for what in wanted {
+            let running = state.running.entry(what.clone()).or_insert_with(|| {
+                let (value, task) = start(what);
+                Running { value, wanted_by: HashSet::new(), _task: task }
+            });
+            running.wanted_by.insert(object.clone());
+        }
+        for what in &ended {
+            if state.running.get(what).is_some_and(|running| running.wanted_by.is_empty()) {
+                state.running.remove(what);
+            }
+        }
+        if wanted.is_empty() {
+            state.by_object.remove(object);
+        } else {
+            state.by_object.insert(object.clone(), wanted.to_vec());
+        }
+    }
+
+    /// What is known of it, if somebody wants it.
+    pub(crate) fn get(&self, what: &K) -> Option<V> {
+        self.lock().running.get(what).map(|running| running.value.clone())
+    }
+
+    /// The objects to look at when it has news.
+    pub(crate) fn wanted_by(&self, what: &K) -> Vec<ObjectKey> {
+        self.lock()
+            .running
+            .get(what)
+            .map(|known| known.wanted_by.iter().cloned().collect())
+            .unwrap_or_default()
+    }
+
+    /// Ends everything.
+    pub(crate) fn clear(&self) {
+        let mut state = self.lock();
+        state.running.clear();
+        state.by_object.clear();
+    }
+
+    // A panic elsewhere leaves at worst something running that nobody wants until its object is visited again.
+    fn lock(&self) -> MutexGuard<'_, Wanted<K, V>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    fn key(name: &str) -> ObjectKey {
+        ObjectKey::namespaced("shop", name)
+    }
+
+    /// The value lives as long as what runs.
+    fn start(_: &&'static str) -> (Arc<()>, AbortOnDropHandle<()>) {
+        (Arc::new(()), AbortOnDropHandle::new(tokio::spawn(std::future::pending())))
+    }
+
+    #[tokio::test]
+    async fn what_two_objects_want_runs_once_and_ends_with_the_last() {
+        let beside = Beside::new();
+        beside.want(&key("a"), &["x"], start);
+        let first = beside.get(&"x").map(|value| Arc::as_ptr(&value));
+        beside.want(&key("b"), &["x", "y"], start);
+        assert_eq!(beside.get(&"x").map(|value| Arc::as_ptr(&value)), first, "started once");
+        assert_eq!(beside.wanted_by(&"x").len(), 2);
+        beside.want(&key("a"), &[], start);
+        assert_eq!(beside.wanted_by(&"x"), [key("b")]);
+        beside.want(&key("b"), &["y"], start);
+        assert!(beside.get(&"x").is_none() && beside.get(&"y").is_some());
+        beside.clear();
+        assert!(beside.get(&"y").is_none());
+    }
+}

@@ -1,0 +1,114 @@
+//! What is asked beside the visits: whether a Service answers, and what a chart says of itself.
+
+use std::time::Duration;
+
+use operator_kit::Errand;
+
+use crate::errands::chart_archive::{self, ArtifactRef, ChartFacts};
+use crate::errands::probe::{self, Check};
+
+/// A chart that could not be read is tried again after this time; until then nothing is known against it.
+const READ_AGAIN: Duration = Duration::from_secs(300);
+
+/// A question about an application.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum Question {
+    /// Does it answer?
+    Check(Asked),
+    /// What does its chart say of itself?
+    Chart(ArtifactRef),
+}
+
+/// A readiness check, and how it is tried.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Asked {
+    pub(crate) check: Check,
+    pub(crate) interval: Duration,
+    /// As many failures in a row count as one.
+    pub(crate) threshold: u32,
+}
+
+/// What came back.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Reply {
+    Check(Checked),
+    /// Nothing if it could not be read.
+    Chart(Option<ChartFacts>),
+}
+
+/// How a check stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Checked {
+    Passes,
+    /// It failed, but not often enough in a row; what was known before still holds.
+    Shaky {
+        failures: u32,
+        before: Option<Box<Checked>>,
+    },
+    Fails(String),
+}
+
+impl Errand for Question {
+    type Answer = Reply;
+
+    async fn run(&self, before: Option<Reply>) -> Reply {
+        match self {
+            Question::Check(asked) => {
+                let before = before.and_then(|reply| match reply {
+                    Reply::Check(checked) => Some(checked),
+                    Reply::Chart(_) => None,
+                });
+                Reply::Check(after(before, probe::probe(&asked.check).await, asked.threshold))
+            }
+            Question::Chart(artifact) => Reply::Chart(match chart_archive::read(artifact).await {
+                Ok(facts) => Some(facts),
+                Err(reason) => {
+                    tracing::warn!(reason, "failed to read a chart");
+                    None
+                }
+            }),
+        }
+    }
+
+    fn again_after(&self, answer: &Reply) -> Option<Duration> {
+        match (self, answer) {
+            (Question::Check(asked), _) => Some(asked.interval),
+            (Question::Chart(_), Reply::Chart(Some(_))) => None,
+            (Question::Chart(_), _) => Some(READ_AGAIN),
+        }
+    }
+}
+
+/// One failure is no news, several in a row are.
+fn after(before: Option<Checked>, answer: probe::Answer, threshold: u32) -> Checked {
+    let message = match answer {
+        probe::Answer::Passed => return Checked::Passes,
+        probe::Answer::Failed(message) => message,
+    };
+    let (failures, settled) = match before {
+        Some(Checked::Fails(_)) => return Checked::Fails(message),
+        Some(Checked::Shaky { failures, before }) => (failures + 1, before),
+        Some(Checked::Passes) => (1, Some(Box::new(Checked::Passes))),
+        None => (1, None),
+    };
+    if failures >= threshold { Checked::Fails(message) } else { Checked::Shaky { failures, before: settled } }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_check_fails_after_as_many_failures_in_a_row_as_the_user_said() {
+        let no = || probe::Answer::Failed("no".to_owned());
+        let passes = after(None, probe::Answer::Passed, 2);
+        assert_eq!(passes, Checked::Passes);
+        let once = after(Some(passes), no(), 2);
+        assert_eq!(once, Checked::Shaky { failures: 1, before: Some(Box::new(Checked::Passes)) });
+        assert_eq!(after(Some(once.clone()), probe::Answer::Passed, 2), Checked::Passes, "the row is broken");
+        let twice = after(Some(once), no(), 2);
+        assert_eq!(twice, Checked::Fails("no".to_owned()));
+        assert_eq!(after(Some(twice), no(), 2), Checked::Fails("no".to_owned()));
+        assert_eq!(after(None, no(), 1), Checked::Fails("no".to_owned()));
+    }
+}

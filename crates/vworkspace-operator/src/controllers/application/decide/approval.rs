@@ -1,0 +1,62 @@
+//! Whether a change may go out, where somebody has to approve it.
+
+use agent_protocol::{Expected, PublicKeys};
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::{Resource, ResourceExt};
+use vworkspace_api::application_instance::{ApplicationInstance, ApprovedChange};
+
+use crate::controllers::application::children::Order;
+
+/// Whether a change may go out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Approval {
+    /// Nobody has to be asked, or the change is out already.
+    NotNeeded,
+    /// By a claim, now or before.
+    Given(ApprovedChange),
+    /// What is missing, and what an approval would have to be about.
+    Missing(String),
+}
+
+pub(super) fn of(
+    app: &ApplicationInstance,
+    order: &Order<'_>,
+    is_with_flux: bool,
+    keys: &PublicKeys,
+    cluster: &str,
+    now: Timestamp,
+) -> Approval {
+    if !app.spec.approvals.required || is_with_flux {
+        return Approval::NotNeeded;
+    }
+    let digest = order.digest();
+    let last = app.status.as_ref().and_then(|status| status.last_approved_change.as_ref());
+    if let Some(known) = last.filter(|known| known.digest == digest) {
+        return Approval::Given(known.clone());
+    }
+    let (namespace, uid) = (app.namespace().unwrap_or_default(), app.uid().unwrap_or_default());
+    let kind = ApplicationInstance::kind(&());
+    let expected = Expected { cluster, namespace: &namespace, kind: &kind, uid: &uid, digest: &digest };
+    let claim = app.spec.approvals.claim.as_deref().unwrap_or_default();
+    let verified = keys.verify(claim, &expected, now).map_err(|refused| refused.to_string());
+    let accepted = verified.and_then(|claim| match last.and_then(|last| last.approved_at.as_ref()) {
+        // The clock that issued both tells which came first: an old claim does not bring an old change back.
+        Some(Time(latest)) if claim.at <= *latest => Err(format!(
+            "the approval claim was issued at {}; expected one from after {latest}, when the last change was approved",
+            claim.at
+        )),
+        _ => Ok(claim),
+    });
+    match accepted {
+        Ok(claim) => Approval::Given(ApprovedChange {
+            digest,
+            claim_id: Some(claim.id),
+            approved_at: Some(Time(claim.at)),
+            time: Time(now),
+        }),
+        Err(why) => Approval::Missing(format!(
+            "spec.approvals.claim: {why}. To approve: cluster {cluster}, uid {uid}, digest {digest}."
+        )),
+    }
+}

@@ -1,0 +1,65 @@
+//! The reference page about what wins when several things hold at once, made from the rules themselves.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use conditions::Reason;
+use vworkspace_api::application_instance::Suspended;
+
+use super::{blocker, degraded, pause, ready};
+
+const START: &str = "# What wins when several things hold at once
+
+Generated from the operator's rules; do not edit. Each condition of an ApplicationInstance says one thing. The rules are
+asked from top to bottom, and the first that has something to say decides. Conditions of different types are independent:
+a missing Secret shows as `Ready=False/WaitingForSecret` and as `Blocked=True/MissingSecret`.
+
+An instance that is being deleted is `Ready=False/Uninstalling` whatever else holds. A placeholder is always
+`Ready=True/Placeholder`.
+";
+
+fn table<'a>(type_: &str, rows: impl Iterator<Item = (Vec<String>, &'a str)>) -> String {
+    let mut text = format!("\n## {type_}\n\n| | says | when |\n| --- | --- | --- |\n");
+    for (number, (reasons, when)) in (1_u8..).zip(rows) {
+        let reasons = reasons.join(", ");
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "| {number} | {reasons} | {when} |");
+    }
+    text
+}
+
+fn says<R: Reason>(reason: R) -> String {
+    let entry = reason.entry();
+    format!("{} `{}`", entry.status, entry.reason)
+}
+
+fn page() -> String {
+    let ready = ready::RULES.iter().map(|rule| (rule.says.iter().copied().map(says).collect(), rule.when));
+    let degraded =
+        degraded::RULES.iter().map(|rule| (rule.says.iter().copied().map(says).collect(), rule.when));
+    let blocked = blocker::RULES.iter().map(|rule| (vec![says(rule.says)], rule.when));
+    let suspended =
+        pause::ORDER.iter().map(|(reason, when): &(Suspended, &str)| (vec![says(*reason)], *when));
+    [
+        START.to_owned(),
+        table("Ready", ready),
+        table("Degraded", degraded),
+        table("Blocked", blocked),
+        table("Suspended", suspended),
+    ]
+    .concat()
+}
+
+#[test]
+fn the_reference_page_is_fresh() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/precedence.md");
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::write(&path, page()).unwrap();
+    }
+    let found = std::fs::read_to_string(&path).unwrap_or_default();
+    assert_eq!(
+        found,
+        page(),
+        "stale: UPDATE=1 cargo test -p vworkspace-operator the_reference_page_is_fresh"
+    );
+}

@@ -1,0 +1,106 @@
+//! Whether the application answers, beyond what Flux knows.
+
+use jiff::Timestamp;
+use vworkspace_api::application_instance::ApplicationInstance;
+
+use crate::certificates;
+use crate::controllers::application::asking::{Asked, Checked, Question};
+use crate::controllers::application::observe::{ChartReading, NamedCheck, World};
+use crate::errands::chart_archive;
+use crate::flux::condition;
+
+/// How the checks of the spec stand.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Checks {
+    Pass,
+    /// One has not been answered yet.
+    Pending,
+    /// In words.
+    Fail(String),
+}
+
+/// All of them; one that fails is told, whatever the others do.
+pub(super) fn checks(app: &ApplicationInstance, world: &World) -> Checks {
+    let failing = world.checks.iter().find_map(failure).or_else(|| unserved_host(app, world));
+    match failing {
+        Some(message) => Checks::Fail(message),
+        None if world.checks.iter().any(is_pending) => Checks::Pending,
+        None => Checks::Pass,
+    }
+}
+
+fn failure(check: &NamedCheck) -> Option<String> {
+    match settled(check.checked.as_ref()) {
+        Some(Checked::Fails(message)) => Some(format!("Check '{}' fails: {message}.", check.name)),
+        _ => None,
+    }
+}
+
+fn is_pending(check: &NamedCheck) -> bool {
+    settled(check.checked.as_ref()).is_none()
+}
+
+/// What is known for sure.
+fn settled(checked: Option<&Checked>) -> Option<&Checked> {
+    match checked {
+        Some(Checked::Shaky { before, .. }) => before.as_deref(),
+        checked => checked,
+    }
+}
+
+/// An address that the spec promises must be served.
+fn unserved_host(app: &ApplicationInstance, world: &World) -> Option<String> {
+    let wanted = &app.spec.integrations.ingress;
+    if !wanted.enabled {
+        return None;
+    }
+    let rules = world.ingresses.iter().filter_map(|ingress| ingress.spec.as_ref()?.rules.as_ref()).flatten();
+    let mut hosts = rules.filter_map(|rule| rule.host.as_deref());
+    match wanted.host.as_deref().filter(|host| !host.is_empty()) {
+        Some(host) => (!hosts.any(|known| known == host))
+            .then(|| format!("No Ingress of the release serves {host} (spec.integrations.ingress.host).")),
+        None => world
+            .ingresses
+            .is_empty()
+            .then(|| "The release has no Ingress, and spec.integrations.ingress asks for one.".to_owned()),
+    }
+}
+
+/// What to ask from now on: the chart as soon as there is one, the Services once the release is in place.
+pub(super) fn questions(world: &World, is_released: bool) -> Vec<Question> {
+    let chart = match &world.chart {
+        ChartReading::Absent => None,
+        ChartReading::Pending(artifact) | ChartReading::Done(artifact, _) => {
+            Some(Question::Chart(artifact.clone()))
+        }
+    };
+    let asked = world.checks.iter().filter(|_| is_released).filter_map(|check| check.asked.as_ref().ok());
+    chart.into_iter().chain(asked.map(|asked: &Asked| Question::Check(asked.clone()))).collect()
+}
+
+/// The first certificate of the release that has not been issued.
+pub(super) fn missing_certificate(world: &World, now: Timestamp) -> Option<String> {
+    let certificates = world.certificates.iter().flatten();
+    certificates
+        .filter(|certificate| certificate.metadata.deletion_timestamp.is_none())
+        .find_map(|certificate| certificates::waiting_for(certificate, now))
+}
+
+/// What deserves attention although everything runs; `None` while the chart is still being read.
+pub(super) fn warnings(app: &ApplicationInstance, world: &World) -> Option<Vec<String>> {
+    let facts = match &world.chart {
+        ChartReading::Pending(_) => return None,
+        ChartReading::Absent => None,
+        ChartReading::Done(_, facts) => facts.as_ref(),
+    };
+    let inline = app.spec.values.as_ref().and_then(|values| values.inline.clone()).unwrap_or_default();
+    let of_chart = facts.map(|facts| chart_archive::warnings(facts, &inline)).unwrap_or_default();
+    Some(failed_test(world).into_iter().chain(of_chart).collect())
+}
+
+/// A Helm test that failed and is ignored.
+fn failed_test(world: &World) -> Option<String> {
+    let release = world.release.present()?;
+    let test = condition(&release.status.conditions, "TestSuccess")?;
+    (test.status == "False").then(|| format!("a Helm test failed and is ignored: {}", test.message))
+}

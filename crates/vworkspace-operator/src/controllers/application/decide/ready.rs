@@ -1,0 +1,105 @@
+//! Whether the application runs: the rules of Ready.
+
+use vworkspace_api::application_instance::{Blocked, Ready};
+
+use super::Change;
+use super::readiness::Checks;
+use super::reading::{Failure, Left, Reading, SourceTrouble};
+use super::status::{Facts, History, Rule, Said, rule};
+use crate::flux::Snapshot;
+
+/// In the order in which they are asked; the first that has something to say decides. An instance that is being deleted
+/// is `Uninstalling` before any of these.
+#[rustfmt::skip]
+pub(super) const RULES: &[Rule<Ready>] = &[
+    rule(&[Ready::Blocked], "something has to be put right before the first installation", blocked_before_install),
+    rule(&[Ready::ChartUnreachable], "the chart is needed and cannot be fetched", chart_source),
+    rule(&[Ready::WaitingForSecret], "a Secret or ConfigMap with values, its key, or an ExternalSecret's target is missing", missing_secret),
+    rule(&[Ready::WaitingForCertificate], "a Certificate of the release is not issued", missing_certificate),
+    rule(&[Ready::HelmReleaseFailed], "the last Helm action failed", failed),
+    rule(&[Ready::Installing, Ready::Upgrading], "a Helm action runs, or Flux has the change and has not begun", in_progress),
+    rule(&[Ready::Reconciling], "Flux has said nothing of the release yet", unseen),
+    rule(&[Ready::EndpointUnreachable], "a readiness check fails, or no Ingress serves the promised host", check_fails),
+    rule(&[Ready::HelmReleaseReadyWithWarnings], "released, with something that deserves attention", warned),
+    rule(&[Ready::HelmReleaseReady], "released, and every check passes", released),
+];
+
+fn blocked_before_install(facts: &Facts<'_>, history: History) -> Option<Said<Ready>> {
+    let (reason, message) = facts.blocked().filter(|(reason, _)| *reason != Blocked::MissingSecret)?;
+    (!history.was_released).then(|| Said::This(Ready::Blocked, format!("{}: {message}", reason.row().reason)))
+}
+
+fn chart_source(facts: &Facts<'_>, _: History) -> Option<Said<Ready>> {
+    let Reading::SourceTrouble(SourceTrouble::Unreachable(message) | SourceTrouble::Missing(message)) =
+        &facts.reading
+    else {
+        return None;
+    };
+    Some(Said::This(Ready::ChartUnreachable, message.clone()))
+}
+
+fn missing_secret(facts: &Facts<'_>, _: History) -> Option<Said<Ready>> {
+    let (_, message) = facts.blocked().filter(|(reason, _)| *reason == Blocked::MissingSecret)?;
+    Some(Said::This(Ready::WaitingForSecret, message.to_owned()))
+}
+
+fn missing_certificate(facts: &Facts<'_>, _: History) -> Option<Said<Ready>> {
+    Some(Said::This(Ready::WaitingForCertificate, facts.certificate.clone()?))
+}
+
+fn failed(facts: &Facts<'_>, _: History) -> Option<Said<Ready>> {
+    let Reading::Failed(Failure { message, left, .. }) = &facts.reading else { return None };
+    let told = match left {
+        Left::RolledBackTo(version) => format!("{message} Rolled back: {version} runs."),
+        Left::Untouched | Left::Damaged => message.clone(),
+    };
+    Some(Said::This(Ready::HelmReleaseFailed, told))
+}
+
+fn in_progress(facts: &Facts<'_>, history: History) -> Option<Said<Ready>> {
+    let action = if history.was_released { Ready::Upgrading } else { Ready::Installing };
+    let message = match &facts.reading {
+        Reading::InProgress(message) => message.clone(),
+        Reading::Unseen | Reading::Fetching if history.was_released && facts.change != Change::Waits => {
+            "Flux has been given the change.".to_owned()
+        }
+        Reading::NoNews if history.has_verdict => return Some(Said::AsBefore),
+        Reading::NoNews => "Flux is looking at the release.".to_owned(),
+        _ => return None,
+    };
+    Some(Said::This(action, message))
+}
+
+fn unseen(facts: &Facts<'_>, _: History) -> Option<Said<Ready>> {
+    let is_unseen = !matches!(facts.reading, Reading::Released(_));
+    is_unseen.then(|| Said::This(Ready::Reconciling, "Flux has not begun with the release yet.".to_owned()))
+}
+
+fn check_fails(facts: &Facts<'_>, history: History) -> Option<Said<Ready>> {
+    match &facts.checks {
+        Checks::Fail(message) => Some(Said::This(Ready::EndpointUnreachable, message.clone())),
+        // Nobody knows before the first answer.
+        _ if facts.is_awaited() && history.has_verdict => Some(Said::AsBefore),
+        _ if facts.is_awaited() => {
+            let message = "The first answer of the readiness checks is awaited.";
+            Some(Said::This(Ready::Reconciling, message.to_owned()))
+        }
+        _ => None,
+    }
+}
+
+fn warned(facts: &Facts<'_>, _: History) -> Option<Said<Ready>> {
+    let Reading::Released(snapshot) = &facts.reading else { return None };
+    let warnings = facts.warnings.as_ref().filter(|warnings| !warnings.is_empty())?;
+    let message = format!("{} Warning: {}.", runs(snapshot), warnings.join("; "));
+    Some(Said::This(Ready::HelmReleaseReadyWithWarnings, message))
+}
+
+fn released(facts: &Facts<'_>, _: History) -> Option<Said<Ready>> {
+    let Reading::Released(snapshot) = &facts.reading else { return None };
+    Some(Said::This(Ready::HelmReleaseReady, runs(snapshot)))
+}
+
+fn runs(snapshot: &Snapshot) -> String {
+    format!("Chart version {} runs as revision {}.", snapshot.chart_version, snapshot.version)
+}

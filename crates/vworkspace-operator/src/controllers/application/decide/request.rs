@@ -1,0 +1,52 @@
+//! When Flux is asked to look again although its own timer has not come.
+
+use std::collections::BTreeMap;
+
+use kube::ResourceExt;
+use operator_kit::{Nudge, ObjectKey};
+use vworkspace_api::application_instance::ApplicationInstance;
+
+use super::pause::Pause;
+use crate::controllers::application::observe::World;
+use crate::flux::{HelmRelease, condition};
+
+/// A user's wish to try again; any value that was not there before.
+pub(super) const RETRY: &str = "apps.vworkspace.io/retry";
+const REQUESTED: &str = "reconcile.fluxcd.io/requestedAt";
+/// With the same value: forget the failures, and try again although the retries are used up.
+const RESET: &str = "reconcile.fluxcd.io/resetAt";
+
+/// Whether Flux complains about the values, so that their object is worth a look.
+pub(super) fn values_are_in_trouble(world: &World) -> bool {
+    world.release.present().is_some_and(|release| {
+        condition(&release.status.conditions, "Ready").is_some_and(|ready| ready.reason == "ValuesError")
+    })
+}
+
+pub(super) fn nudges(app: &ApplicationInstance, world: &World, pause: Option<&Pause>) -> Vec<Nudge> {
+    let release = world.release.present().filter(|release| pause.is_none() && !release.is_being_deleted());
+    let Some(release) = release else { return Vec::new() };
+    let nudge = retry(app, release).or_else(|| new_values(world, release));
+    nudge
+        .map(|marks| Nudge::new::<HelmRelease>(ObjectKey::of_meta(&release.metadata), marks))
+        .into_iter()
+        .collect()
+}
+
+/// The user asks for another try that Flux has not made yet.
+fn retry(app: &ApplicationInstance, release: &HelmRelease) -> Option<BTreeMap<String, String>> {
+    let wish = app.annotations().get(RETRY)?;
+    let is_marked = release.annotations().get(RESET) == Some(wish);
+    (!is_marked).then(|| marks([(REQUESTED, wish.clone()), (RESET, wish.clone())]))
+}
+
+/// Flux does not notice that a Secret or ConfigMap that it misses has come, or changed.
+fn new_values(world: &World, release: &HelmRelease) -> Option<BTreeMap<String, String>> {
+    let found = world.values_object.as_ref().filter(|_| values_are_in_trouble(world))?;
+    let mark = format!("values-{}-{}", found.uid, found.resource_version);
+    (release.annotations().get(REQUESTED) != Some(&mark)).then(|| marks([(REQUESTED, mark)]))
+}
+
+fn marks<const N: usize>(marks: [(&str, String); N]) -> BTreeMap<String, String> {
+    marks.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
+}

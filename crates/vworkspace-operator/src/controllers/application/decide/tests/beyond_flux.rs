@@ -1,0 +1,407 @@
+//! What Flux does not decide: windows, approvals, dependencies, checks, certificates, drift, leftovers.
+
+use agent_protocol::{Claim, PublicKeys, SigningKey};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use serde_json::json;
+use vworkspace_api::application_instance::ApprovedChange;
+
+use super::*;
+use crate::controllers::application::asking::{Asked, Checked, Question};
+use crate::controllers::application::observe::{
+    ChartReading, Dependency, Drift, Leftovers, NamedCheck, Version,
+};
+use crate::errands::chart_archive::{ArtifactRef, ChartFacts};
+use crate::errands::probe::Check;
+
+fn set(app: &mut ApplicationInstance, field: &str, value: serde_json::Value) {
+    let mut spec = serde_json::to_value(&app.spec).unwrap();
+    spec[field] = value;
+    app.spec = serde_json::from_value(spec).unwrap();
+}
+
+fn with(field: &str, value: serde_json::Value) -> (ApplicationInstance, World) {
+    let (app, world) = running();
+    (edited(app, |app| set(app, field, value)), world)
+}
+
+fn message(plan: &Plan<ApplicationInstanceStatus, Question>, type_: &str) -> String {
+    plan.status.conditions.get(type_).unwrap().message.clone()
+}
+
+#[test]
+fn a_change_waits_inside_a_window_and_the_plan_wakes_when_it_closes() {
+    let window = json!([{"name": "night", "schedule": "0 11 * * *", "duration": "2h"}]);
+    let (app, world) = with("maintenanceWindows", window);
+    let app = at_version(app, "1.3.0");
+    let inside = plan(&app, &world, noon());
+    assert_conditions!(inside, {
+        Suspended: True/MaintenanceWindow, Ready: True/HelmReleaseReady, Reconciling: True/ChangePending });
+    assert_eq!(inside.wake_at, Some("2026-01-01T13:00:00Z".parse().unwrap()));
+    let [release] = inside.children.as_slice() else { panic!("{:?}", inside.children) };
+    assert_eq!(release.at("/spec/suspend"), Some(&json!(true)));
+
+    let after = plan(&app, &world, "2026-01-01T13:00:00Z".parse().unwrap());
+    assert_conditions!(after, { Suspended: False/Active, Ready: False/Upgrading });
+    assert_eq!(after.wake_at, Some("2026-01-02T11:00:00Z".parse().unwrap()));
+}
+
+#[test]
+fn a_window_of_the_policy_counts_like_one_of_the_spec() {
+    let (app, mut world) = running();
+    let windows = "[{name: all, schedule: '* * * * *', duration: 1h, namespaces: [shop]}]";
+    let data = [("maintenanceWindows".to_owned(), windows.to_owned())].into();
+    world.policy = CatalogPolicy::read(&data).map_err(|error| error.to_string());
+    assert_conditions!(plan(&app, &world, noon()), { Suspended: True/MaintenanceWindow });
+}
+
+#[test]
+fn a_time_zone_that_does_not_exist_is_an_invalid_spec() {
+    let window =
+        json!([{"name": "night", "schedule": "0 1 * * *", "duration": "2h", "timeZone": "Mars/Base"}]);
+    let (app, world) = with("maintenanceWindows", window);
+    let plan = plan(&app, &world, noon());
+    assert_conditions!(plan, { Blocked: True/InvalidSpec, Stalled: True/InvalidSpec });
+    let told = message(&plan, "Blocked");
+    assert!(told.contains("spec.maintenanceWindows['night'].timeZone is 'Mars/Base'"), "{told}");
+    assert_eq!(plan.children, []);
+}
+
+#[test]
+fn a_secret_among_inline_values_is_refused_without_being_quoted() {
+    let values = json!({"source": "inline", "inline": {"auth": {"password": "hunter2"}}});
+    let (app, world) = with("values", values);
+    let plan = plan(&app, &world, noon());
+    assert_conditions!(plan, { Blocked: True/InvalidSpec });
+    let told = message(&plan, "Blocked");
+    assert!(told.contains("auth.password") && !told.contains("hunter2"), "{told}");
+}
+
+#[test]
+fn a_source_that_is_not_allowed_blocks_and_one_that_is_does_not() {
+    let allowing = |source: &str| {
+        let data = [("allowedChartSources".to_owned(), format!("['{source}']"))].into();
+        let policy = CatalogPolicy::read(&data).map_err(|error| error.to_string());
+        plan(&instance(), &World { policy, ..empty() }, noon())
+    };
+    let refused = allowing("oci://elsewhere.example");
+    assert_conditions!(refused, { Blocked: True/MissingChartSource, Ready: False/Blocked, Stalled: True/MissingChartSource });
+    assert!(message(&refused, "Blocked").contains("oci://elsewhere.example"));
+    assert_eq!(refused.children, []);
+    assert_conditions!(allowing("oci://registry.example/charts"), { Blocked: False/NotBlocked });
+}
+
+#[test]
+fn a_policy_that_cannot_be_read_holds_everything_back() {
+    let world = World { policy: Err("key allowedChartSources, line 1: no list".to_owned()), ..empty() };
+    let plan = plan(&instance(), &world, noon());
+    assert_conditions!(plan, { Blocked: True/PolicyDenied });
+    assert_eq!(plan.children, []);
+}
+
+#[test]
+fn a_change_waits_for_what_it_depends_on_and_what_runs_does_not() {
+    let lacking = vec![Dependency { name: "db".to_owned(), lacks: Some("does not exist".to_owned()) }];
+    let first = plan(&instance(), &World { dependencies: lacking.clone(), ..empty() }, noon());
+    assert_conditions!(first, { Blocked: True/DependencyNotReady, Ready: False/Blocked, Stalled: False/NotStalled });
+    assert!(message(&first, "Blocked").contains("db does not exist"));
+    assert_eq!(first.children, []);
+
+    let (app, world) = running();
+    let world = World { dependencies: lacking, ..world };
+    assert_conditions!(plan(&app, &world, noon()), { Blocked: False/NotBlocked, Ready: True/HelmReleaseReady });
+    let changed = plan(&at_version(app, "1.3.0"), &world, noon());
+    assert_conditions!(changed, { Blocked: True/DependencyNotReady, Ready: True/HelmReleaseReady, Reconciling: True/ChangePending });
+}
+
+/// A signing key, and rules that trust it.
+fn approver() -> (SigningKey, Rules) {
+    let key = SigningKey::from_seed(&[7; 32]);
+    let approval_keys = PublicKeys::parse(&key.public_key()).unwrap();
+    (key, Rules { approval_keys, ..rules() })
+}
+
+fn claim(app: &ApplicationInstance, id: &str, at: &str) -> Claim {
+    Claim {
+        v: 2,
+        id: id.to_owned(),
+        cluster: "cluster".to_owned(),
+        namespace: "shop".to_owned(),
+        kind: "ApplicationInstance".to_owned(),
+        uid: app.metadata.uid.clone().unwrap(),
+        digest: Order::of(app).unwrap().digest(),
+        by: "admin".to_owned(),
+        at: at.parse().unwrap(),
+        exp: "2027-01-01T00:00:00Z".parse().unwrap(),
+        key: None,
+    }
+}
+
+#[test]
+fn a_change_that_needs_approval_waits_for_a_claim_about_exactly_it() {
+    let (key, rules) = approver();
+    let (app, world) = with("approvals", json!({"required": true}));
+    let app = at_version(app, "1.3.0");
+    let waiting = super::super::plan(&app, &world, &rules, noon());
+    assert_conditions!(waiting, { Blocked: True/AwaitingApproval, Ready: True/HelmReleaseReady, Reconciling: True/ChangePending, Stalled: False/NotStalled });
+    assert!(message(&waiting, "Blocked").contains(&Order::of(&app).unwrap().digest()));
+    assert_eq!(waiting.children, []);
+
+    let token = key.issue(&claim(&app, "c1", "2026-01-01T11:00:00Z")).unwrap();
+    let mut approved = app.clone();
+    approved.spec.approvals.claim = Some(token.clone());
+    let plan = super::super::plan(&approved, &world, &rules, noon());
+    assert_conditions!(plan, { Blocked: False/NotBlocked, Ready: False/Upgrading });
+    assert_eq!(plan.status.last_approved_change.unwrap().claim_id.as_deref(), Some("c1"));
+
+    let mut other = at_version(app, "1.4.0");
+    other.spec.approvals.claim = Some(token);
+    assert_conditions!(super::super::plan(&other, &world, &rules, noon()), { Blocked: True/AwaitingApproval });
+}
+
+#[test]
+fn an_old_claim_does_not_bring_an_old_change_back() {
+    let (key, rules) = approver();
+    let (mut app, world) = with("approvals", json!({"required": true}));
+    app = at_version(app, "1.3.0");
+    app.spec.approvals.claim = Some(key.issue(&claim(&app, "c1", "2026-01-01T10:00:00Z")).unwrap());
+    let later = |time: &str| {
+        Some(ApprovedChange {
+            digest: "another".to_owned(),
+            claim_id: Some("c2".to_owned()),
+            approved_at: Some(Time(time.parse().unwrap())),
+            time: Time(noon()),
+        })
+    };
+    app.status.as_mut().unwrap().last_approved_change = later("2026-01-01T11:00:00Z");
+    assert_conditions!(super::super::plan(&app, &world, &rules, noon()), { Blocked: True/AwaitingApproval });
+    app.status.as_mut().unwrap().last_approved_change = later("2026-01-01T09:00:00Z");
+    assert_conditions!(super::super::plan(&app, &world, &rules, noon()), { Ready: False/Upgrading });
+}
+
+fn check(checked: Option<Checked>) -> NamedCheck {
+    let spec = serde_json::from_value(json!({"name": "web", "tcp": {"service": "web", "port": 80}})).unwrap();
+    let check = Check::new("shop", &spec).unwrap();
+    let asked = Asked { check, interval: Duration::from_secs(1), threshold: 3 };
+    NamedCheck { name: "web".to_owned(), asked: Ok(asked), checked }
+}
+
+#[test]
+fn a_check_decides_once_the_release_is_in_place_and_only_with_an_answer() {
+    let (app, world) = running();
+    let fails = || Checked::Fails("no connection".to_owned());
+    let checked = |checked| plan(&app, &World { checks: vec![check(checked)], ..world.clone() }, noon());
+    let failing = checked(Some(fails()));
+    assert_conditions!(failing, { Ready: False/EndpointUnreachable, Degraded: True/EndpointUnreachable, Reconciling: False/Stable });
+    assert_eq!(failing.errands.len(), 1);
+    assert_conditions!(checked(Some(Checked::Passes)), { Ready: True/HelmReleaseReady, Degraded: False/NotDegraded });
+    // What was said before holds until there is an answer: after a restart, and while a check only stumbles.
+    assert_conditions!(checked(None), { Ready: True/HelmReleaseReady, Degraded: False/NotDegraded });
+    let stumbling = Checked::Shaky { failures: 1, before: Some(Box::new(Checked::Passes)) };
+    assert_conditions!(checked(Some(stumbling)), { Ready: True/HelmReleaseReady });
+
+    let degraded = after(app.clone(), &failing);
+    let back = World { checks: vec![check(Some(Checked::Passes))], ..world.clone() };
+    assert_conditions!(plan(&degraded, &back, noon()), { Ready: True/HelmReleaseReady, Degraded: False/Recovered });
+    let unknown = World { checks: vec![check(None)], ..world };
+    assert_conditions!(plan(&degraded, &unknown, noon()), { Ready: False/EndpointUnreachable, Degraded: True/EndpointUnreachable });
+}
+
+#[test]
+fn nothing_is_asked_of_an_application_that_is_not_installed() {
+    let world = World { checks: vec![check(None)], ..empty() };
+    assert_eq!(plan(&instance(), &world, noon()).errands, []);
+}
+
+#[test]
+fn a_first_installation_is_not_ready_before_its_checks_have_answered() {
+    let app = instance();
+    let installed = world(fetched(&app, DIGEST_1_2), released(&app, "1.2.0", DIGEST_1_2));
+    let mut release = new_release(&app);
+    let message = "Running 'install' action";
+    release.status.conditions = says(&[
+        ("Reconciling", "True", "Progressing", message),
+        ("Ready", "Unknown", "Progressing", message),
+    ]);
+    let installing = after(app.clone(), &plan(&app, &world(fetched(&app, DIGEST_1_2), release), noon()));
+    let asked = World { checks: vec![check(None)], ..installed };
+    assert_conditions!(plan(&installing, &asked, noon()), { Ready: False/Installing, Reconciling: True/HelmReleaseInstalling });
+}
+
+#[test]
+fn a_certificate_that_is_not_issued_is_waited_for() {
+    let (app, world) = running();
+    let certificate = serde_json::from_value(json!({
+        "metadata": {"name": "web", "namespace": "shop"},
+        "spec": {"secretName": "web-tls", "issuerRef": {"name": "letsencrypt"}}}))
+    .unwrap();
+    let waiting = World { certificates: Some(vec![certificate]), ..world.clone() };
+    let plan_ = plan(&app, &waiting, noon());
+    assert_conditions!(plan_, { Ready: False/WaitingForCertificate });
+    assert!(message(&plan_, "Ready").contains("letsencrypt"));
+    let none = World { certificates: Some(Vec::new()), ..world };
+    assert_conditions!(plan(&after(app, &plan_), &none, noon()), { Ready: True/HelmReleaseReady });
+}
+
+#[test]
+fn an_integration_that_is_not_installed_blocks() {
+    for integration in ["certManager", "externalSecrets"] {
+        let mut app = instance();
+        set(&mut app, "integrations", json!({integration: {"enabled": true}}));
+        let plan = plan(&app, &empty(), noon());
+        assert_conditions!(plan, { Blocked: True/MissingDependencies });
+        assert_eq!(plan.children, [], "{integration}");
+    }
+}
+
+#[test]
+fn an_external_secret_that_is_not_synced_blocks_and_is_named() {
+    let (app, world) = running();
+    let secret =
+        serde_json::from_value(json!({"metadata": {"name": "web-outside", "namespace": "shop"}})).unwrap();
+    let plan = plan(&app, &World { external_secrets: Some(vec![secret]), ..world }, noon());
+    assert_conditions!(plan, { Ready: False/WaitingForSecret, Blocked: True/MissingSecret, Stalled: False/NotStalled });
+    assert!(message(&plan, "Blocked").contains("web-outside"));
+}
+
+#[test]
+fn drift_is_told_for_two_intervals_and_not_after_a_new_release() {
+    let (app, world) = running();
+    let drift = |seen_at: &str| {
+        Some(Drift { message: "x\nConfigMap/shop/web changed".to_owned(), seen_at: seen_at.parse().unwrap() })
+    };
+    // The interval is five minutes.
+    let fresh = World { drift: drift("2026-01-01T11:51:00Z"), ..world.clone() };
+    let drifted = plan(&app, &fresh, noon());
+    assert_conditions!(drifted, { Ready: True/HelmReleaseReady, Degraded: True/Drifted });
+    assert_eq!(message(&drifted, "Degraded"), "ConfigMap/shop/web changed");
+    assert_eq!(drifted.wake_at, Some("2026-01-01T12:01:00Z".parse().unwrap()));
+    let app = after(app, &drifted);
+    let old = World { drift: drift("2026-01-01T11:50:00Z"), ..world.clone() };
+    assert_conditions!(plan(&app, &old, noon()), { Degraded: False/Recovered });
+
+    let Sight::Present(mut release) = world.release.clone() else { panic!("no release") };
+    release.status.history[0].last_deployed = Some(Time("2026-01-01T11:55:00Z".parse().unwrap()));
+    let released_since = World { release: Sight::Present(release), ..fresh };
+    assert_conditions!(plan(&app, &released_since, noon()), { Degraded: False/Recovered });
+}
+
+#[test]
+fn a_source_that_stays_away_degrades_and_a_source_that_is_back_recovers() {
+    let (app, world) = running();
+    let Seen::Known(Sight::Present(mut source)) = world.source.clone() else { panic!("no source") };
+    source.status.conditions =
+        says(&[("FetchFailed", "True", "OCIArtifactPullFailed", "connection refused")]);
+    let since = |time: &str| {
+        let mut source = source.clone();
+        source.status.conditions[0].last_transition_time = Some(Time(time.parse().unwrap()));
+        World { source: Seen::Known(Sight::Present(source)), ..world.clone() }
+    };
+    let short = plan(&app, &since("2026-01-01T11:56:00Z"), noon());
+    assert_conditions!(short, { Ready: True/HelmReleaseReady, Degraded: False/NotDegraded });
+    assert_eq!(short.wake_at, Some("2026-01-01T12:01:00Z".parse().unwrap()));
+    let long = plan(&app, &since("2026-01-01T11:55:00Z"), noon());
+    assert_conditions!(long, { Ready: True/HelmReleaseReady, Degraded: True/ChartUnreachable });
+    assert_conditions!(plan(&after(app, &long), &world, noon()), { Degraded: False/Recovered });
+}
+
+#[test]
+fn warnings_are_told_when_they_are_known_and_kept_while_the_chart_is_read_again() {
+    let (app, world) = running();
+    let artifact = || ArtifactRef { url: "http://x".to_owned(), digest: "sha256:0".to_owned(), size: None };
+    let facts = ChartFacts {
+        name: "web".to_owned(),
+        version: "1.2.0".to_owned(),
+        deprecated: true,
+        deprecated_values: Vec::new(),
+    };
+    let read = World { chart: ChartReading::Done(artifact(), Some(facts)), ..world.clone() };
+    let warned = plan(&app, &read, noon());
+    assert_conditions!(warned, { Ready: True/HelmReleaseReadyWithWarnings, Reconciling: False/Stable });
+    let app = after(app, &warned);
+    let pending = World { chart: ChartReading::Pending(artifact()), ..world.clone() };
+    assert_conditions!(plan(&app, &pending, noon()), { Ready: True/HelmReleaseReadyWithWarnings });
+    let unreadable = World { chart: ChartReading::Done(artifact(), None), ..world };
+    assert_conditions!(plan(&app, &unreadable, noon()), { Ready: True/HelmReleaseReady });
+}
+
+#[test]
+fn a_policy_that_refuses_an_object_of_the_release_is_told_as_such() {
+    let app = instance();
+    let mut release = released(&app, "1.2.0", DIGEST_1_2);
+    let denied = "Helm install failed: 1 error occurred: * deployments.apps \"web\" is forbidden: \
+                  ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no";
+    release.status.history = vec![revision(1, "1.2.0", DIGEST_1_2, "failed")];
+    release.status.conditions = says(&[
+        ("Stalled", "True", "RetriesExceeded", "Failed to install after 1 attempt(s)"),
+        ("Released", "False", "InstallFailed", denied),
+        ("Ready", "False", "InstallFailed", denied),
+    ]);
+    let plan = plan(&app, &world(fetched(&app, DIGEST_1_2), release), noon());
+    assert_conditions!(plan, { Blocked: True/PolicyDenied, Ready: False/Blocked, Stalled: True/PolicyDenied });
+}
+
+#[test]
+fn flux_is_asked_again_when_the_missing_secret_comes_and_when_the_user_wants_another_try() {
+    let mut app = instance();
+    set(&mut app, "values", json!({"source": "secretRef", "secretRef": {"name": "v"}}));
+    let mut release = new_release(&app);
+    let missing = "could not resolve Secret chart values reference 'shop/v' with key 'values.yaml': secrets \"v\" not found";
+    release.status.conditions = says(&[("Ready", "False", "ValuesError", missing)]);
+    let waiting = world(fetched(&app, DIGEST_1_2), release);
+    let first = plan(&app, &waiting, noon());
+    assert_eq!((first.interests.len(), first.nudges.len()), (1, 0), "it is watched, and not there");
+
+    let there = Version { uid: "s".to_owned(), resource_version: "7".to_owned() };
+    let found = plan(&app, &World { values_object: Some(there), ..waiting.clone() }, noon());
+    assert_eq!(found.nudges.len(), 1);
+
+    app.metadata.annotations = Some([("apps.vworkspace.io/retry".to_owned(), "1".to_owned())].into());
+    assert_eq!(plan(&app, &waiting, noon()).nudges.len(), 1);
+    let Sight::Present(mut release) = waiting.release.clone() else { panic!("no release") };
+    release.metadata.annotations = Some([("reconcile.fluxcd.io/resetAt".to_owned(), "1".to_owned())].into());
+    let handled = World { release: Sight::Present(release), ..waiting };
+    assert_eq!(plan(&app, &handled, noon()).nudges, [], "once");
+}
+
+#[test]
+fn a_referenced_source_must_be_there_and_have_the_version_that_is_asked_for() {
+    let mut app = instance();
+    let reference =
+        json!({"sourceRef": {"kind": "OCIRepository", "name": "charts"}, "name": "web", "version": "1.2.0"});
+    set(&mut app, "chart", reference);
+    let look = plan(&app, &World { source: Seen::NotYet, ..empty() }, noon());
+    assert_eq!((look.children.len(), look.interests.len()), (0, 1));
+    assert_eq!(look.status, ApplicationInstanceStatus::default(), "nothing is said before it is seen");
+
+    assert_conditions!(plan(&app, &empty(), noon()), { Blocked: True/MissingChartSource });
+    let with_tag = |tag: &str| {
+        let mut source = Source::default();
+        source.spec.reference.tag = tag.to_owned();
+        plan(&app, &World { source: Seen::Known(Sight::Present(source)), ..empty() }, noon())
+    };
+    let other = with_tag("1.1.0");
+    assert_conditions!(other, { Blocked: True/MissingChartSource });
+    assert!(message(&other, "Blocked").contains("tag 1.1.0"));
+    let fits = with_tag("1.2.0");
+    let children: Vec<_> = fits.children.iter().map(|child| child.id().to_string()).collect();
+    assert_eq!(children, ["HelmRelease shop/web"]);
+    assert_eq!(fits.children[0].at("/spec/chartRef/name"), Some(&json!("charts")));
+}
+
+#[test]
+fn an_instance_stays_until_the_last_object_of_its_release_is_gone() {
+    let (mut app, _) = running();
+    app.metadata.deletion_timestamp = Some(Time(noon()));
+    let looking = plan(&app, &World { leftovers: Leftovers::NotYet, ..empty() }, noon());
+    assert_eq!(looking.finalizer, Finalizer::Hold);
+    assert_eq!(Some(&looking.status), app.status.as_ref());
+    let held = Leftovers::Known(vec!["ConfigMap web-held (held by x/y)".to_owned()]);
+    let waiting = plan(&app, &World { leftovers: held, ..empty() }, noon());
+    assert_conditions!(waiting, { Deleting: True/WaitingForChildResources, Ready: False/Uninstalling });
+    assert!(message(&waiting, "Deleting").contains("web-held"));
+    assert_eq!(waiting.finalizer, Finalizer::Hold);
+    assert_eq!(plan(&app, &empty(), noon()).finalizer, Finalizer::Release);
+    app.spec.deletion_policy = DeletionPolicy::Orphan;
+    let left = World { leftovers: Leftovers::NotYet, ..empty() };
+    assert_eq!(plan(&app, &left, noon()).finalizer, Finalizer::Release, "orphans are not waited for");
+}

@@ -1,0 +1,67 @@
+//! What is looked at only for a while, because it decides only then.
+
+use k8s_openapi::api::apps::v1::{DaemonSet, Deployment, StatefulSet};
+use k8s_openapi::api::batch::v1::{CronJob, Job};
+use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolumeClaim, Secret, Service};
+use k8s_openapi::api::networking::v1::Ingress;
+use kube::{Resource, ResourceExt};
+use operator_kit::{Interest, Selection};
+use vworkspace_api::application_instance::{
+    ApplicationInstance, ChartSource, ChartSourceKind, Values, ValuesSource,
+};
+
+use super::{RELEASE_LABEL, RELEASE_NAMESPACE_LABEL};
+use crate::certificates::Certificate;
+use crate::external_secrets::ExternalSecret;
+use crate::flux::{HelmRepository, OciRepository};
+
+/// The source that somebody else keeps, while an instance refers to it.
+pub(crate) fn referenced_source(app: &ApplicationInstance) -> Option<Interest> {
+    let ChartSource::Reference(reference) = app.spec.chart.as_ref()?.source()? else { return None };
+    let selection = Selection::named(&reference.name).within(&app.namespace()?);
+    Some(match reference.kind {
+        ChartSourceKind::OciRepository => Interest::of::<OciRepository>(selection),
+        ChartSourceKind::HelmRepository => Interest::of::<HelmRepository>(selection),
+    })
+}
+
+/// The Secret or ConfigMap that the values come from, while Flux cannot use it. Nothing but its metadata: what is in it
+/// is no business of ours.
+pub(crate) fn values_object(app: &ApplicationInstance) -> Option<Interest> {
+    let Values { source, secret_ref, config_map_ref, .. } = app.spec.values.as_ref()?;
+    let selection = |name: &str| Some(Selection::named(name).within(&app.namespace()?).metadata_only());
+    match source {
+        ValuesSource::Inline => None,
+        ValuesSource::SecretRef => Some(Interest::of::<Secret>(selection(&secret_ref.as_ref()?.name)?)),
+        ValuesSource::ConfigMapRef => {
+            Some(Interest::of::<ConfigMap>(selection(&config_map_ref.as_ref()?.name)?))
+        }
+    }
+}
+
+/// The release's objects of the kinds that charts are made of, while it is being uninstalled. Workloads stand for their
+/// pods, because they are deleted in the foreground.
+pub(crate) fn leftovers(app: &ApplicationInstance) -> Vec<Interest> {
+    let (Some(release), Some(namespace)) = (&app.spec.release, app.namespace()) else { return Vec::new() };
+    let labels = format!("{RELEASE_LABEL}={},{RELEASE_NAMESPACE_LABEL}={namespace}", release.name);
+    let selection = Selection::labels(&labels).within(&namespace).metadata_only();
+    fn of<K: Resource<DynamicType = ()>>(selection: &Selection) -> Interest {
+        Interest::of::<K>(selection.clone())
+    }
+    [
+        of::<Deployment>,
+        of::<StatefulSet>,
+        of::<DaemonSet>,
+        of::<Job>,
+        of::<CronJob>,
+        of::<Service>,
+        of::<Ingress>,
+        of::<ConfigMap>,
+        of::<Secret>,
+        of::<PersistentVolumeClaim>,
+        of::<Certificate>,
+        of::<ExternalSecret>,
+    ]
+    .map(|interest| interest(&selection))
+    .to_vec()
+}

@@ -1,0 +1,56 @@
+//! Makes other people's messages safe to copy into conditions and logs.
+//!
+//! Credentials are always masked. Where the values come from a Secret, Flux's and Helm's errors can quote them, so what
+//! can be a value is masked too: quoted runs, and what stands where these programs print values. What is left tells where
+//! the trouble is: JSON pointers, file positions, names that the caller knows.
+
+mod masks;
+mod runs;
+#[cfg(test)]
+mod tests;
+
+use masks::MASKS;
+
+/// Longer messages end with an ellipsis.
+const MAX_CHARACTERS: usize = 1000;
+/// What comes later is not even looked at.
+const MAX_BYTES: usize = 32 * 1024;
+const MASK: &str = "***";
+
+/// Whether a message can quote values that are secret.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Quotes<'a> {
+    /// The values are for everybody to read.
+    Trusted,
+    /// The values come from a Secret.
+    Untrusted {
+        /// Names that may stay although they are quoted: release, chart, namespace, Secret, its key, kinds.
+        known: &'a [&'a str],
+    },
+}
+
+/// The message on one line, without credentials and, if need be, without values.
+pub(crate) fn safe(message: &str, quotes: Quotes<'_>) -> String {
+    let Ok(masks) = MASKS.as_ref() else {
+        return "(a message that cannot be shown)".to_owned();
+    };
+    let message = message.get(..message.floor_char_boundary(MAX_BYTES)).unwrap_or_default();
+    let message = masks.credentials(message);
+    let message = match quotes {
+        Quotes::Trusted => message,
+        Quotes::Untrusted { known } => masks.values(&runs::masked(&masks.tails(&message), known)),
+    };
+    shortened(&one_line(&message))
+}
+
+fn one_line(message: &str) -> String {
+    let is_space = |character: char| character.is_whitespace() || character.is_control();
+    message.split(is_space).filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+fn shortened(message: &str) -> String {
+    if message.chars().count() <= MAX_CHARACTERS {
+        return message.to_owned();
+    }
+    message.chars().take(MAX_CHARACTERS - 1).chain(['…']).collect()
+}
