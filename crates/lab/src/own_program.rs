@@ -40,14 +40,20 @@ impl OwnProgram {
         build.args(["--package", &self.package, "--bin", &self.package, "--target-dir"]).arg(target_folder());
         // The name that Debian gives it on every architecture; cc would guess another one on some.
         build.env(format!("CC_{}", TARGET.replace('-', "_")), machine::MUSL_COMPILER);
-        quietly(build).with_context(|| format!("failed to build {} for {TARGET}", self.package))?;
+        // Asked to say what it built, so that an old program is never taken for this one.
+        let output = build.arg("--message-format=json-render-diagnostics").output();
+        let output = output.with_context(|| format!("failed to run {build:?}"))?;
+        let (said, complained) =
+            (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        let package = &self.package;
+        ensure!(output.status.success(), "failed to build {package} for {TARGET}: {build:?}:\n{complained}");
+        let place = place_of(package).display().to_string();
+        ensure!(said.contains(&format!("\"executable\":\"{place}\"")), "{build:?} built no {place}");
         ensure!(
             name_of_sources()? == self.key,
             "the sources of {} changed while it was built; run it again",
             self.package
         );
-        let program = place_of(&self.package);
-        ensure!(program.is_file(), "cargo built no {}", program.display());
         Ok(())
     }
 }

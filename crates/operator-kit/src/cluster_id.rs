@@ -38,7 +38,7 @@ async fn ask(client: &Client) -> String {
                 return "unknown".to_owned();
             }
             Ok(Err(error)) => {
-                error!(reason = fault::chain(&error), "failed to get namespace {NAMESPACE}; trying again");
+                error!(reason = fault::words(&error), "failed to get namespace {NAMESPACE}; trying again");
             }
             Err(_) => {
                 error!("failed to get namespace {NAMESPACE}: no answer from the API server; trying again");

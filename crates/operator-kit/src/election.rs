@@ -16,7 +16,7 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, error, info, warn};
 
-use crate::fault::{Fault, chain, fault};
+use crate::fault::{Fault, fault, words};
 
 /// A holder that has been silent for this long has lost the lease.
 const TERM: Duration = Duration::from_secs(12);
@@ -81,7 +81,7 @@ impl Election {
     async fn round(&mut self, leading: &watch::Sender<bool>) -> Duration {
         let sent = Instant::now();
         let result = match timeout(ANSWER, self.attempt()).await {
-            Ok(result) => result.map_err(|error| (fault(&error), chain(&error))),
+            Ok(result) => result.map_err(|error| (fault(&error), words(&error))),
             Err(_) => Err((Fault::Unreachable, format!("no answer within {} s", ANSWER.as_secs()))),
         };
         match result {

@@ -35,6 +35,7 @@ impl Fault {
 
 pub(crate) fn fault(error: &kube::Error) -> Fault {
     match error {
+        kube::Error::Api(status) if is_denied(&status.message) => Fault::Forbidden,
         kube::Error::Api(status) => match status.code {
             404 => Fault::NotInstalled,
             401 | 403 => Fault::Forbidden,
@@ -48,8 +49,21 @@ pub(crate) fn fault(error: &kube::Error) -> Fault {
     }
 }
 
+/// A policy or a webhook that says no answers with whatever code it likes, 422 if it has no opinion.
+fn is_denied(message: &str) -> bool {
+    message.contains("denied request:") || message.contains("denied the request")
+}
+
+/// What went wrong, for people: the API server's own words if it answered.
+pub(crate) fn words(error: &kube::Error) -> String {
+    match error {
+        kube::Error::Api(status) if !status.message.is_empty() => status.message.clone(),
+        error => chain(error),
+    }
+}
+
 /// An error with what is behind it, each cause once.
-pub(crate) fn chain(error: &(dyn Error + 'static)) -> String {
+fn chain(error: &(dyn Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(next) = cause {
@@ -66,6 +80,16 @@ pub(crate) fn chain(error: &(dyn Error + 'static)) -> String {
 mod tests {
     use super::*;
     use kube::core::Status;
+
+    #[test]
+    fn a_policy_forbids_whatever_code_it_answers_with() {
+        let denied = "helmreleases \"web\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no";
+        let error = kube::Error::Api(Status::failure(denied, "Invalid").with_code(422).boxed());
+        assert_eq!(fault(&error), Fault::Forbidden);
+        let webhook = "admission webhook \"x.example\" denied the request: no";
+        let error = kube::Error::Api(Status::failure(webhook, "").with_code(400).boxed());
+        assert_eq!(fault(&error), Fault::Forbidden);
+    }
 
     #[test]
     fn answers_of_the_api_server_are_told_apart_by_their_code() {

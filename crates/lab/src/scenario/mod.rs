@@ -93,6 +93,8 @@ pub(crate) const ALL: &[Scenario] = &[
     application::external_secret::SCENARIO,
     application::child_resources::SCENARIO,
     application::allow_list::SCENARIO,
+    application::approval::SCENARIO,
+    application::unreachable_source::SCENARIO,
     troubleshooting::APPLICATION,
     operator_chart::SCENARIO,
     troubleshooting::OPERATOR,

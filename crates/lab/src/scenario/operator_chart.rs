@@ -21,7 +21,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
     // Brings the image, and proves that it is the chart by which the lab installs the operator.
     needs: &["operator"],
     needs_node: false,
-    // Another operator that watches all namespaces: it must not meet the instances of other scenarios.
+    // It takes the CRDs over from the lab's own release.
     alone: true,
     run: |ground| Box::pin(run(ground)),
 };
@@ -51,14 +51,15 @@ async fn life(ground: &Ground) -> Result<()> {
     let leader = leader(ground).await?;
     hands_over(ground, &leader).await?;
     has_no_more_rights_than_it_needs(ground).await?;
-    upgrade(ground, &["--set", "logLevel=debug"]).await?;
+    upgrade(ground, &["--set", "logLevel=debug,clusterId=lab"]).await?;
     runs(ground, "--zap-log-level=debug").await?;
+    // With the cluster's name there is nothing left to ask about the cluster.
+    let roles = ground.cluster.dynamic("rbac.authorization.k8s.io/v1", "ClusterRole", None);
+    gone(&roles, "ClusterRole", &format!("{NAME}-{}", ground.namespace)).await?;
 
     let before = crd(ground).await?;
     uninstall(ground).await?;
     gone(&ground.objects("apps/v1", "Deployment"), "Deployment", NAME).await?;
-    let roles = ground.cluster.dynamic("rbac.authorization.k8s.io/v1", "ClusterRole", None);
-    gone(&roles, "ClusterRole", &format!("{NAME}-{}", ground.namespace)).await?;
     ensure!(crd(ground).await? == before, "the CRD is not the one that was there before the release went");
     Ok(())
 }
@@ -78,6 +79,8 @@ async fn upgrade(ground: &Ground, more: &[&str]) -> Result<()> {
     let values = json!({
         "image": {"repository": repository, "tag": tag, "pullPolicy": "Never"},
         "replicaCount": REPLICAS,
+        // The lab's own operator looks after all the others, and after this one too: nobody makes an instance here.
+        "watchNamespaces": [ground.namespace],
         "resources": {"requests": {"cpu": "10m", "memory": "32Mi"}},
         // They belong to the whole cluster and to the operator that the lab has installed.
         "admissionPolicies": {"install": false},
@@ -172,15 +175,17 @@ async fn hands_over(ground: &Ground, leader: &str) -> Result<()> {
 
 async fn has_no_more_rights_than_it_needs(ground: &Ground) -> Result<()> {
     let table = [
-        ("list applicationinstances.apps.vworkspace.io --all-namespaces", true),
-        ("patch applicationinstances.apps.vworkspace.io --subresource=status --all-namespaces", true),
-        ("create helmreleases.helm.toolkit.fluxcd.io --all-namespaces", true),
+        ("list applicationinstances.apps.vworkspace.io --namespace NAMESPACE", true),
+        ("patch applicationinstances.apps.vworkspace.io --subresource=status --namespace NAMESPACE", true),
+        ("create helmreleases.helm.toolkit.fluxcd.io --namespace NAMESPACE", true),
         ("update leases/vworkspace-app-operator --namespace NAMESPACE", true),
         ("get namespaces/kube-system", true),
+        ("list applicationinstances.apps.vworkspace.io --all-namespaces", false),
+        ("create helmreleases.helm.toolkit.fluxcd.io --namespace default", false),
         ("update leases/another --namespace NAMESPACE", false),
-        ("create applicationinstances.apps.vworkspace.io --all-namespaces", false),
-        ("delete applicationinstances.apps.vworkspace.io --all-namespaces", false),
-        ("get secrets --all-namespaces", false),
+        ("create applicationinstances.apps.vworkspace.io --namespace NAMESPACE", false),
+        ("delete applicationinstances.apps.vworkspace.io --namespace NAMESPACE", false),
+        ("get secrets --namespace NAMESPACE", false),
         ("create pods --namespace NAMESPACE", false),
         ("create clusterrolebindings.rbac.authorization.k8s.io", false),
     ];

@@ -263,7 +263,7 @@ fn refused(verb: &'static str, id: &ObjectId, error: &kube::Error) -> Error {
     {
         return Error::Conflict { verb, object: id.to_string(), conflicts };
     }
-    Error::Refused { verb, object: id.to_string(), fault: fault(error), message: fault::chain(error) }
+    Error::Refused { verb, object: id.to_string(), fault: fault(error), message: fault::words(error) }
 }
 
 fn api(client: &Client, resource: &ApiResource, key: &ObjectKey) -> Api<DynamicObject> {

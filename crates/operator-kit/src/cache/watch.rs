@@ -184,7 +184,7 @@ impl From<&watcher::Error> for Failed {
         let (fault, message) = match error {
             watcher::Error::InitialListFailed(error)
             | watcher::Error::WatchStartFailed(error)
-            | watcher::Error::WatchFailed(error) => (fault(error), crate::fault::chain(error)),
+            | watcher::Error::WatchFailed(error) => (fault(error), crate::fault::words(error)),
             other => (Fault::Other, other.to_string()),
         };
         Self { fault, message }

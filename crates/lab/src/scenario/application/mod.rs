@@ -2,6 +2,7 @@
 //! the plugin make of it, and the way back. One file per cause; `instance.rs` has the words they are told in.
 
 pub(super) mod allow_list;
+pub(super) mod approval;
 pub(super) mod certificate;
 pub(super) mod chart_source;
 pub(super) mod child_resources;
@@ -19,6 +20,7 @@ pub(super) mod maintenance_window;
 pub(super) mod nothing_to_install;
 pub(super) mod pause;
 pub(super) mod policy;
+pub(super) mod unreachable_source;
 pub(super) mod values;
 pub(super) mod warnings;
 

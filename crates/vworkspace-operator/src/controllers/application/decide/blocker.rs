@@ -1,5 +1,6 @@
 //! What stands in the way, in the order in which a person would have to solve it.
 
+use conditions::Reason;
 use jiff::Timestamp;
 use operator_kit::{Cause, Sight};
 use tracing::debug;
@@ -202,7 +203,11 @@ fn refusal(policy: &CatalogPolicy, url: &str) -> Option<String> {
     let allowed = || policy.allowed_sources().collect::<Vec<_>>().join(", ");
     (!policy.allows(url)).then(|| {
         let url = safe(url, Quotes::Trusted);
-        format!("{url} is not allowed by the catalog policy; expected an address below {}.", allowed())
+        format!(
+            "{url} is not allowed by the catalog policy (key allowedChartSources of ConfigMap \
+             vworkspace-catalog-policy); expected an address below {}.",
+            allowed()
+        )
     })
 }
 
@@ -248,12 +253,24 @@ fn missing_chart(Situation { seen, .. }: Situation<'_>) -> Option<Blocker> {
 }
 
 /// Flux tells which Secret, ConfigMap or key it misses; its other words can quote the values and are not copied.
-fn missing_values(Situation { world, .. }: Situation<'_>) -> Option<Blocker> {
+fn missing_values(Situation { app, world, seen, .. }: Situation<'_>) -> Option<Blocker> {
     let release = world.release.present()?;
-    let ready =
-        condition(&release.status.conditions, "Ready").filter(|ready| ready.reason == "ValuesError")?;
-    let is_missing = ready.message.ends_with("not found");
-    is_missing.then(|| Blocker::AtFlux(Blocked::MissingSecret, safe(&ready.message, Quotes::Trusted)))
+    let told = condition(&release.status.conditions, "Ready").filter(|ready| ready.reason == "ValuesError");
+    let message = match told {
+        Some(ready) => safe(&ready.message, Quotes::Trusted),
+        // Flux looks again: until it has, they are still missing.
+        None if *seen == Reading::NoNews => missing_before(app)?,
+        None => return None,
+    };
+    message.ends_with("not found").then_some(Blocker::AtFlux(Blocked::MissingSecret, message))
+}
+
+/// What Flux missed when it last said so. What an ExternalSecret lacks is seen anew each time.
+fn missing_before(app: &ApplicationInstance) -> Option<String> {
+    let status = app.status.as_ref()?;
+    let is_missing = status.conditions.read::<Blocked>() == Some(Blocked::MissingSecret);
+    let told = status.conditions.get(Blocked::TYPE.name).filter(|_| is_missing)?;
+    (told.observed_generation == app.metadata.generation).then(|| told.message.clone())
 }
 
 /// A Secret that external-secrets promised and has not written.

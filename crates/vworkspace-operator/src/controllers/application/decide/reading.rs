@@ -200,12 +200,20 @@ fn not_noticed(app: &ApplicationInstance, release: &HelmRelease) -> Reading {
     }
 }
 
-/// Whether this very spec has been reported as released. A change of ours is reported as under way together with handing
-/// it over, so what moved the release since was something else: a pause that ended, or another's hand.
+/// Whether there was a verdict about this very spec. A change of ours is reported as under way together with handing it
+/// over, so what moved the release since was something else: a look of Flux, a pause that ended, or another's hand.
 fn is_settled(app: &ApplicationInstance) -> bool {
+    let verdicts = [
+        Ready::HelmReleaseReady,
+        Ready::HelmReleaseReadyWithWarnings,
+        Ready::EndpointUnreachable,
+        Ready::WaitingForCertificate,
+        Ready::WaitingForSecret,
+        Ready::HelmReleaseFailed,
+    ];
     app.status.as_ref().is_some_and(|status| {
         status.observed_generation == app.metadata.generation
-            && status.conditions.read::<Ready>() == Some(Ready::HelmReleaseReady)
+            && status.conditions.read::<Ready>().is_some_and(|reason| verdicts.contains(&reason))
     })
 }
 
