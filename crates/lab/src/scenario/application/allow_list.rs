@@ -29,7 +29,7 @@ async fn not_allowed(ground: &Ground) -> Result<()> {
     ground.apply(&POLICY.replace("SOURCE", "oci://registry.example.test/charts")).await?;
     let chart = Chart::published(ground, &[]).await?;
     let shop = instance(ground).chart(&chart).applied().await?;
-    shop.says("Blocked", "True/MissingChartSource").await?.naming("allowedChartSources")?;
+    shop.says("Blocked", "True/MissingChartSource").await?.naming("catalog policy")?;
     shop.says("Ready", "False/Blocked").await?.naming("MissingChartSource")?;
     shop.kubectl_wait("Blocked").await?;
     shop.plugin_status("Failed").await?;
