@@ -11,10 +11,6 @@ may read them.
 - apiGroups: [apps.vworkspace.io]
   resources: [applicationinstances/status]
   verbs: [patch]
-# Where owners are checked, an owner reference that holds back deletion needs this.
-- apiGroups: [apps.vworkspace.io]
-  resources: [applicationinstances/finalizers]
-  verbs: [update]
 # What an instance becomes.
 - apiGroups: [helm.toolkit.fluxcd.io]
   resources: [helmreleases]
@@ -25,10 +21,14 @@ may read them.
 - apiGroups: [source.toolkit.fluxcd.io]
   resources: [helmcharts]
   verbs: [list, watch]
-# It tells transitions as Events, and reads Flux's: drift is told nowhere else. Both groups are the same objects.
-- apiGroups: ["", events.k8s.io]
+# It reads Flux's Events: drift is told nowhere else.
+- apiGroups: [""]
   resources: [events]
-  verbs: [list, watch, create, patch]
+  verbs: [list, watch]
+# It tells transitions as Events of its own; the same again is counted on the first one.
+- apiGroups: [events.k8s.io]
+  resources: [events]
+  verbs: [create, patch]
 # What a release is made of: whether it is there, on its way, or still going.
 - apiGroups: [""]
   resources: [services, persistentvolumeclaims, configmaps, secrets]

@@ -38,10 +38,11 @@ struct ObjectRef {
     name: String,
 }
 
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
 struct ResponseStatus {
-    #[serde(default)]
     code: u16,
+    message: String,
 }
 
 impl Request {
@@ -67,11 +68,22 @@ impl Request {
         format!("{} {group}{}{subresource}", self.verb, object.resource)
     }
 
+    /// The answer.
+    pub(crate) fn code(&self) -> u16 {
+        self.response_status.as_ref().map_or(0, |status| status.code)
+    }
+
+    /// Whether it was refused because nobody granted it. A policy that refuses answers the same code, and so does a
+    /// namespace that ends.
+    pub(crate) fn lacks_rights(&self) -> bool {
+        let message = self.response_status.as_ref().map_or("", |status| status.message.as_str());
+        self.code() == 403 && message.contains(" cannot ")
+    }
+
     /// For a person: what was asked, of which object, and the answer.
     pub(crate) fn describe(&self) -> String {
         let object = self.object_ref.clone().unwrap_or_default();
-        let code = self.response_status.as_ref().map_or(0, |status| status.code);
-        format!("{} {}/{} -> {code}", self.permission(), object.namespace, object.name)
+        format!("{} {}/{} -> {}", self.permission(), object.namespace, object.name, self.code())
     }
 }
 

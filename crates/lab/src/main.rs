@@ -24,6 +24,7 @@ mod progress;
 mod readiness;
 mod reasons;
 mod registry;
+mod rights;
 mod scenario;
 mod status;
 mod table;

@@ -9,10 +9,12 @@ use std::time::Instant;
 use anyhow::{Context, Result, ensure};
 
 use crate::addons::Addon;
+use crate::cluster::Cluster;
 use crate::node::Node;
 use crate::paths::{self, Paths};
 use crate::progress::seconds;
 use crate::reasons::{self, Produced, Recorder, Run};
+use crate::rights;
 use crate::scenario::{self, Scenario};
 use crate::unmet::Unmet;
 use crate::up::{self, Wanted};
@@ -244,6 +246,7 @@ async fn run_scenarios(
         }
         let run = if chosen.filter.is_none() { Run::Full } else { Run::Filtered };
         reason_coverage(&recorder.finish(), run, &impossible, tally)?;
+        least_privilege(&cluster, run, tally).await;
     } else {
         println!("skip {COVERAGE} (no scenario could run)");
     }
@@ -275,6 +278,19 @@ fn reason_coverage(
         (Run::Full, count) => println!("skip {COVERAGE} ({count} scenarios cannot run here)"),
     }
     Ok(())
+}
+
+const RIGHTS: &str = "the operator is granted exactly what it used";
+
+/// Only a run of everything uses everything, from the moment at which the operator was installed.
+async fn least_privilege(cluster: &Cluster, run: Run, tally: &mut Tally) {
+    if cluster.node.is_none() || run != Run::Full {
+        return;
+    }
+    let started = Instant::now();
+    let checked = rights::check(cluster).await;
+    tally.count(checked.is_ok());
+    tell(RIGHTS, checked.err().as_ref(), started);
 }
 
 /// The add-ons that scenarios need, each once.

@@ -95,6 +95,8 @@ pub(crate) const ALL: &[Scenario] = &[
     application::allow_list::SCENARIO,
     application::approval::SCENARIO,
     application::unreachable_source::SCENARIO,
+    application::source_reference::SCENARIO,
+    application::retry::SCENARIO,
     troubleshooting::APPLICATION,
     operator_chart::SCENARIO,
     troubleshooting::OPERATOR,

@@ -5,7 +5,7 @@ use anyhow::Result;
 use super::super::chart::{Chart, NAME};
 use super::super::chart_release::serve_over_http;
 use super::super::{Ground, Scenario, gone};
-use super::instance::{SOURCE, instance, named};
+use super::instance::{Instance, REGISTRY, SOURCE, instance, named};
 use super::scenario;
 
 pub(in super::super) const SCENARIO: Scenario = scenario(
@@ -27,14 +27,28 @@ fn source(version: &str) -> String {
 }
 
 async fn installed(ground: &Ground, chart: &Chart) -> Result<()> {
-    let shop = instance(ground).with(&source(&chart.version)).applied().await?;
+    let mut shop = instance(ground).with(&source(&chart.version)).applied().await?;
     shop.says("Ready", "True/HelmReleaseReady").await?.naming(&chart.version)?;
     shop.plugin_status("Current").await?;
+    moves(ground, &mut shop, chart).await?;
     shop.delete().await?;
     shop.is_gone().await?;
     gone(&ground.objects("apps/v1", "Deployment"), "Deployment", "web").await?;
     // The source goes with its owner.
     gone(&ground.objects(SOURCE, "HelmRepository"), "HelmRepository", "web").await
+}
+
+/// To a registry and back: one source at a time.
+async fn moves(ground: &Ground, shop: &mut Instance<'_>, chart: &Chart) -> Result<()> {
+    chart.publish(ground).await?;
+    shop.change(&format!("chart: {{sourceType: oci, url: '{REGISTRY}', insecure: true}}")).await?;
+    gone(&ground.objects(SOURCE, "HelmRepository"), "HelmRepository", "web").await?;
+    shop.says("Ready", "True/HelmReleaseReady").await?;
+    shop.change("chart: {insecure: null}").await?;
+    shop.change(&source(&chart.version)).await?;
+    gone(&ground.objects(SOURCE, "OCIRepository"), "OCIRepository", "web").await?;
+    shop.says("Ready", "True/HelmReleaseReady").await?;
+    Ok(())
 }
 
 async fn missing(ground: &Ground, chart: &Chart) -> Result<()> {

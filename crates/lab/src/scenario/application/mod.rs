@@ -20,6 +20,8 @@ pub(super) mod maintenance_window;
 pub(super) mod nothing_to_install;
 pub(super) mod pause;
 pub(super) mod policy;
+pub(super) mod retry;
+pub(super) mod source_reference;
 pub(super) mod unreachable_source;
 pub(super) mod values;
 pub(super) mod warnings;

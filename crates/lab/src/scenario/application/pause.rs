@@ -40,7 +40,13 @@ async fn by_annotation(ground: &Ground, shop: &mut Instance<'_>) -> Result<()> {
 
     shop.annotate(RECONCILE, None).await?;
     shop.says("Suspended", "False/Active").await?;
-    goes_out(ground, shop, "second").await
+    goes_out(ground, shop, "second").await?;
+
+    // The same once more: an Event that was told before is counted, not told again.
+    shop.annotate(RECONCILE, Some("disabled")).await?;
+    shop.says("Suspended", "True/ReconcilePaused").await?;
+    shop.annotate(RECONCILE, None).await?;
+    shop.says("Suspended", "False/Active").await.map(|_| ())
 }
 
 async fn by_spec(ground: &Ground, shop: &mut Instance<'_>) -> Result<()> {

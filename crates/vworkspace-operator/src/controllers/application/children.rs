@@ -109,7 +109,9 @@ impl<'a> Order<'a> {
 
     /// The digest of what the spec asks of Flux, pauses apart: what an approval is bound to.
     pub(crate) fn digest(&self) -> String {
-        agent_protocol::digest_of(&json!([self.source_spec(), self.release_spec()]))
+        // A source of somebody else has the version, and the children do not.
+        let chart = [&self.chart.name, &self.chart.version];
+        agent_protocol::digest_of(&json!([chart, self.source_spec(), self.release_spec()]))
     }
 
     /// A short name for it that fits into a label.

@@ -405,3 +405,18 @@ fn an_instance_stays_until_the_last_object_of_its_release_is_gone() {
     let left = World { leftovers: Leftovers::NotYet, ..empty() };
     assert_eq!(plan(&app, &left, noon()).finalizer, Finalizer::Release, "orphans are not waited for");
 }
+
+#[test]
+fn a_version_that_the_referenced_source_does_not_have_needs_a_person_and_what_runs_stays() {
+    let mut app = instance();
+    let reference =
+        json!({"sourceRef": {"kind": "OCIRepository", "name": "charts"}, "name": "web", "version": "1.2.0"});
+    set(&mut app, "chart", reference);
+    let mut source = fetched(&app, DIGEST_1_2);
+    source.spec.reference.tag = "1.2.0".to_owned();
+    let world = world(source, released(&app, "1.2.0", DIGEST_1_2));
+    let app = after(app.clone(), &plan(&app, &world, noon()));
+    let app = at_version(app, "1.3.0");
+    assert_conditions!(plan(&app, &world, noon()), {
+        Blocked: True/MissingChartSource, Ready: True/HelmReleaseReady, Stalled: True/MissingChartSource });
+}
