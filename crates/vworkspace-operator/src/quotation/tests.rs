@@ -155,6 +155,7 @@ fn values_from_a_secret_are_gone_and_what_helps_stays() {
             "it's the users' fault, we've seen u'hunter2' there",
             "it's the users' fault, we've seen u'***' there",
         ),
+        ("open '/hunter2': no such file", "open '***': no such file"),
         ("an open 'quote with hunter2", "an open '***"),
         (
             "context deadline exceeded\n\nLast Helm logs:\n\nhunter2",
