@@ -112,6 +112,13 @@ pub(crate) fn requests(log: &Path, user: &str, since: Timestamp) -> Result<Vec<R
     Ok(requests)
 }
 
+/// All lines about one user's requests, bodies included where the policy keeps them.
+pub(crate) fn bodies(log: &Path, user: &str) -> Result<String> {
+    let text = fs::read_to_string(log).with_context(|| format!("failed to read {}", log.display()))?;
+    let by_user = format!("\"username\":\"{user}\"");
+    Ok(text.lines().filter(|line| line.contains(&by_user)).collect::<Vec<_>>().join("\n"))
+}
+
 /// What a role must grant for these requests.
 pub(crate) fn permissions(requests: &[Request]) -> BTreeSet<String> {
     requests.iter().map(Request::permission).collect()

@@ -147,7 +147,8 @@ pub(crate) fn write_configuration(paths: &Paths, cgroup: &str, pause_image: &str
     Ok(())
 }
 
-/// Everything by everyone but probes, as metadata: enough to say who wrote what and which verbs are used.
+/// Everything by everyone but probes, as metadata: enough to say who wrote what and which verbs are used. Of the operator's
+/// own requests also the bodies, so that they can be searched for what must not be in them; leases apart, which say nothing.
 const AUDIT_POLICY: &str = "\
 apiVersion: audit.k8s.io/v1
 kind: Policy
@@ -155,6 +156,11 @@ omitStages: [RequestReceived]
 rules:
 - level: None
   nonResourceURLs: [/healthz*, /livez*, /readyz*]
+- level: Metadata
+  resources: [{group: coordination.k8s.io}]
+- level: Request
+  users: ['system:serviceaccount:vworkspace-system:vworkspace-app-operator']
+  verbs: [create, update, patch, delete]
 - level: Metadata
 ";
 

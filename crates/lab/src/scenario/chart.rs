@@ -33,6 +33,8 @@ pub(super) enum Part {
     Deprecated,
     /// The value `oldGreeting` is out of date.
     DeprecatedKey,
+    /// The value `pin` has to be a number of four digits, as text.
+    Pin,
 }
 
 /// Keeps a [`Part::Held`] until somebody removes it.
@@ -51,6 +53,7 @@ impl Part {
             Part::Held => ("templates/held.yaml", HELD),
             Part::SlowGoodbye => ("templates/slow-goodbye.yaml", SLOW_GOODBYE),
             Part::DeprecatedKey => ("values.schema.json", SCHEMA),
+            Part::Pin => ("values.schema.json", PIN_SCHEMA),
             Part::Deprecated => return None,
         })
     }
@@ -245,6 +248,8 @@ spec:
   terminationGracePeriodSeconds: 0
   containers: [{name: goodbye, image: 'lab.local/busybox:1', command: [sleep, '4']}]
 ";
+
+const PIN_SCHEMA: &str = r#"{"properties": {"pin": {"type": "string", "pattern": "^[0-9]{4}$"}}}"#;
 
 const SCHEMA: &str = r#"{
   "$schema": "http://json-schema.org/draft-07/schema#",

@@ -97,6 +97,7 @@ pub(crate) const ALL: &[Scenario] = &[
     application::unreachable_source::SCENARIO,
     application::source_reference::SCENARIO,
     application::retry::SCENARIO,
+    application::secrecy::SCENARIO,
     troubleshooting::APPLICATION,
     operator_chart::SCENARIO,
     troubleshooting::OPERATOR,

@@ -35,6 +35,11 @@ const EXACT_VERSION: &str =
         "!has(self.url) || !has(self.sourceType) || self.sourceType != 'helm' || self.url.matches('^https?://')",
         "\"spec.chart.url is '\" + self.url + \"'; expected https://... or http://..., because spec.chart.sourceType is helm\""
     ),
+    // Not quoted: it holds a password.
+    validation = rule::block(
+        "!has(self.url) || !self.url.matches('^([a-z]+://)?[^/]*@')",
+        "spec.chart.url has a user or password in it; expected them in a Secret that spec.chart.secretRef names"
+    ),
     validation = rule::block(
         "has(self.url) || !(has(self.secretRef) || has(self.certSecretRef) || has(self.insecure))",
         "spec.chart has secretRef, certSecretRef or insecure; expected these only beside spec.chart.url, because a referenced source has its own"

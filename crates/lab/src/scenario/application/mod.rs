@@ -21,6 +21,7 @@ pub(super) mod nothing_to_install;
 pub(super) mod pause;
 pub(super) mod policy;
 pub(super) mod retry;
+pub(super) mod secrecy;
 pub(super) mod source_reference;
 pub(super) mod unreachable_source;
 pub(super) mod values;

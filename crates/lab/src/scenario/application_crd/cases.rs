@@ -64,6 +64,10 @@ pub(super) const REFUSED: &[(&str, &str)] = &[
         "spec.chart.url is 'https://charts.example.org'; expected oci://..., because spec.chart.sourceType is oci",
     ),
     (
+        "{spec: {chart: {url: 'oci://me:secret@registry.example.org/charts'}}}",
+        "spec.chart.url has a user or password in it; expected them in a Secret that spec.chart.secretRef names",
+    ),
+    (
         "{spec: {chart: {sourceType: helm}}}",
         "spec.chart.url is 'oci://registry.example.org/charts'; expected https://... or http://..., because \
          spec.chart.sourceType is helm",
