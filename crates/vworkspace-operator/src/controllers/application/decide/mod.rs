@@ -99,13 +99,12 @@ fn managed(
     // What Flux told before it was given the change says nothing about it.
     let reading = if handover.change == Change::GoesOut { Reading::Unseen } else { seen };
     let is_released = matches!(reading, Reading::Released(_));
-    let unreachable = reading::unreachable_source(world);
-    let long_unreachable = unreachable.filter(|trouble| trouble.since + rules.chart_unreachable_after <= now);
+    let unreachable = reading::unreachable_source(world, rules.chart_unreachable_after);
     let drift = drift::current(app, world, now);
     let wake_at = [
         pausing.look_again,
         drift.as_ref().map(|drift| drift.until),
-        reading::unreachable_source(world).map(|trouble| trouble.since + rules.chart_unreachable_after),
+        unreachable.as_ref().map(|trouble| trouble.counts_from),
     ];
     let status = status::of(&status::Facts {
         app,
@@ -117,10 +116,10 @@ fn managed(
         checks: readiness::checks(app, world),
         warnings: readiness::warnings(app, world),
         drift: drift.map(|drift| drift.message),
-        unreachable: long_unreachable.map(|trouble| trouble.message),
+        unreachable: unreachable.filter(|trouble| trouble.counts_from <= now).map(|trouble| trouble.message),
         last_applied_chart: handover.chart,
         approved: match approval {
-            Approval::Given(approved) if handover.change == Change::GoesOut => Some(approved),
+            Approval::Given(approved) if handover.change != Change::Waits => Some(approved),
             _ => None,
         },
         helm_release_ref: release_ref(app, world, handover.change),

@@ -1,6 +1,8 @@
 //! What Flux tells, read with the care that it needs: each of its reconciles starts with `Ready=Unknown`, conditions come
 //! before the fields that prove them, and `observedGeneration` moves without anything being done.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 use operator_kit::Sight;
 use serde_json::Value;
@@ -157,18 +159,20 @@ pub(super) fn source_trouble(source: &Source) -> Option<SourceTrouble> {
 /// A source that does not answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Unreachable {
-    pub(super) since: Timestamp,
+    /// From then on it is more than a passing trouble.
+    pub(super) counts_from: Timestamp,
     pub(super) message: String,
 }
 
 /// Whether the source does not answer, also if nothing needs it at the moment.
-pub(super) fn unreachable_source(world: &World) -> Option<Unreachable> {
+pub(super) fn unreachable_source(world: &World, patience: Duration) -> Option<Unreachable> {
     let source = world.source.present()?;
     let failed = is_true(&source.status.conditions, "FetchFailed")?;
     match source_trouble(source)? {
         SourceTrouble::Missing(_) => None,
         SourceTrouble::Unreachable(message) => {
-            Some(Unreachable { since: failed.last_transition_time.as_ref()?.0, message })
+            let since = failed.last_transition_time.as_ref()?.0;
+            Some(Unreachable { counts_from: since.checked_add(patience).unwrap_or(Timestamp::MAX), message })
         }
     }
 }

@@ -159,6 +159,17 @@ fn a_change_that_needs_approval_waits_for_a_claim_about_exactly_it() {
 }
 
 #[test]
+fn an_approval_is_noted_also_by_an_operator_that_died_after_handing_the_change_over() {
+    let (key, rules) = approver();
+    let (app, _) = with("approvals", json!({"required": true}));
+    let mut app = at_version(app, "1.3.0");
+    app.spec.approvals.claim = Some(key.issue(&claim(&app, "c1", "2026-01-01T11:00:00Z")).unwrap());
+    let handed_over = world(fetched(&app, DIGEST_1_3), new_release(&app));
+    let plan = super::super::plan(&app, &handed_over, &rules, noon());
+    assert_eq!(plan.status.last_approved_change.unwrap().claim_id.as_deref(), Some("c1"));
+}
+
+#[test]
 fn an_old_claim_does_not_bring_an_old_change_back() {
     let (key, rules) = approver();
     let (mut app, world) = with("approvals", json!({"required": true}));
