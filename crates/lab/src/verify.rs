@@ -153,7 +153,7 @@ fn advisories(paths: &Paths) -> Result<Verdict> {
     if quietly(deny(paths, &["fetch", "db"])?).is_err() {
         return Ok(Verdict::Skipped("their database cannot be fetched from here"));
     }
-    quietly(deny(paths, &["check", "--disable-fetch", "advisories"])?)?;
+    quietly(deny(paths, &["--offline", "check", "advisories"])?)?;
     Ok(Verdict::Passed)
 }
 

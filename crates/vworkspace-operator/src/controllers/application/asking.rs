@@ -3,12 +3,17 @@
 use std::time::Duration;
 
 use operator_kit::Errand;
+use tokio::sync::Semaphore;
 
 use crate::errands::chart_archive::{self, ArtifactRef, ChartFacts};
 use crate::errands::probe::{self, Check};
 
 /// A chart that could not be read is tried again after this time; until then nothing is known against it.
 const READ_AGAIN: Duration = Duration::from_secs(300);
+
+/// After a restart every chart is read and every Service asked; not all at once.
+static CHARTS_AT_ONCE: Semaphore = Semaphore::const_new(4);
+static CHECKS_AT_ONCE: Semaphore = Semaphore::const_new(64);
 
 /// A question about an application.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -54,19 +59,24 @@ impl Errand for Question {
     async fn run(&self, before: Option<Reply>) -> Reply {
         match self {
             Question::Check(asked) => {
+                // Nobody closes it.
+                let _turn = CHECKS_AT_ONCE.acquire().await;
                 let before = before.and_then(|reply| match reply {
                     Reply::Check(checked) => Some(checked),
                     Reply::Chart(_) => None,
                 });
                 Reply::Check(after(before, probe::probe(&asked.check).await, asked.threshold))
             }
-            Question::Chart(artifact) => Reply::Chart(match chart_archive::read(artifact).await {
-                Ok(facts) => Some(facts),
-                Err(reason) => {
-                    tracing::warn!(reason, "failed to read a chart");
-                    None
-                }
-            }),
+            Question::Chart(artifact) => {
+                let _turn = CHARTS_AT_ONCE.acquire().await;
+                Reply::Chart(match chart_archive::read(artifact).await {
+                    Ok(facts) => Some(facts),
+                    Err(reason) => {
+                        tracing::warn!(reason, "failed to read a chart");
+                        None
+                    }
+                })
+            }
         }
     }
 
