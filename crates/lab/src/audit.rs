@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use jiff::Timestamp;
@@ -90,14 +90,8 @@ impl Request {
 /// The finished requests of one user since a moment, oldest first; logs that were put aside when they grew included.
 pub(crate) fn requests(log: &Path, user: &str, since: Timestamp) -> Result<Vec<Request>> {
     let failed = || format!("failed to read the audit log {}", log.display());
-    let folder = log.parent().context("the audit log is in no folder")?;
     let mut requests = Vec::new();
-    for file in fs::read_dir(folder).with_context(failed)? {
-        let path = file?.path();
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        if !(name.starts_with("audit") && name.ends_with(".log")) {
-            continue;
-        }
+    for path in files(log)? {
         for line in BufReader::new(File::open(&path).with_context(failed)?).lines() {
             // The last line may be half written.
             let Ok(request) = serde_json::from_str::<Request>(&line?) else { continue };
@@ -114,9 +108,31 @@ pub(crate) fn requests(log: &Path, user: &str, since: Timestamp) -> Result<Vec<R
 
 /// All lines about one user's requests, bodies included where the policy keeps them.
 pub(crate) fn bodies(log: &Path, user: &str) -> Result<String> {
-    let text = fs::read_to_string(log).with_context(|| format!("failed to read {}", log.display()))?;
     let by_user = format!("\"username\":\"{user}\"");
-    Ok(text.lines().filter(|line| line.contains(&by_user)).collect::<Vec<_>>().join("\n"))
+    let mut found = String::new();
+    for path in files(log)? {
+        let text = fs::read_to_string(&path).with_context(|| format!("failed to read {}", path.display()))?;
+        for line in text.lines().filter(|line| line.contains(&by_user)) {
+            found += line;
+            found.push('\n');
+        }
+    }
+    Ok(found)
+}
+
+/// The log, and those that were put aside when they grew.
+fn files(log: &Path) -> Result<Vec<PathBuf>> {
+    let failed = || format!("failed to find the audit log {}", log.display());
+    let folder = log.parent().with_context(failed)?;
+    let mut files = Vec::new();
+    for file in fs::read_dir(folder).with_context(failed)? {
+        let path = file?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if name.starts_with("audit") && name.ends_with(".log") {
+            files.push(path);
+        }
+    }
+    Ok(files)
 }
 
 /// What a role must grant for these requests.

@@ -31,18 +31,20 @@ impl<K: Clone + Eq + Hash, V: Clone> Beside<K, V> {
         Self(Mutex::new(Wanted { running: HashMap::new(), by_object: HashMap::new() }))
     }
 
-    /// From now on `object` wants these and nothing else; `start` starts what nobody wanted before.
+    /// From now on `object` wants these and nothing else; `start` starts what nobody wanted before. Tells whether it has
+    /// joined something that ran already, which may have had its news before.
     pub(crate) fn want(
         &self,
         object: &ObjectKey,
         wanted: &[K],
         start: impl Fn(&K) -> (V, AbortOnDropHandle<()>),
-    ) {
+    ) -> bool {
         let mut state = self.lock();
         let before = state.by_object.get(object).map_or(&[][..], Vec::as_slice);
         if before == wanted {
-            return;
+            return false;
         }
+        let joins = wanted.iter().any(|what| !before.contains(what) && state.running.contains_key(what));
         let ended: Vec<K> = before.iter().filter(|known| !wanted.contains(known)).cloned().collect();
         for what in &ended {
             if let Some(running) = state.running.get_mut(what) {
@@ -66,6 +68,7 @@ impl<K: Clone + Eq + Hash, V: Clone> Beside<K, V> {
         } else {
             state.by_object.insert(object.clone(), wanted.to_vec());
         }
+        joins
     }
 
     /// What is known of it, if somebody wants it.
@@ -112,9 +115,10 @@ mod tests {
     #[tokio::test]
     async fn what_two_objects_want_runs_once_and_ends_with_the_last() {
         let beside = Beside::new();
-        beside.want(&key("a"), &["x"], start);
+        assert!(!beside.want(&key("a"), &["x"], start), "it is new");
         let first = beside.get(&"x").map(|value| Arc::as_ptr(&value));
-        beside.want(&key("b"), &["x", "y"], start);
+        assert!(beside.want(&key("b"), &["x", "y"], start), "it may have had its news");
+        assert!(!beside.want(&key("b"), &["x", "y"], start), "nothing has changed");
         assert_eq!(beside.get(&"x").map(|value| Arc::as_ptr(&value)), first, "started once");
         assert_eq!(beside.wanted_by(&"x").len(), 2);
         beside.want(&key("a"), &[], start);

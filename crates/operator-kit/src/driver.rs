@@ -75,7 +75,8 @@ struct Memory {
     undecodable: Option<String>,
 }
 
-/// After a failure an object is left alone, whatever happens around it, until it is changed itself.
+/// After a failure nothing is tried again for a while, whatever happens around the object, unless it is changed itself.
+/// What is said of it goes on.
 #[derive(Debug)]
 struct Pause {
     until: Instant,
@@ -88,6 +89,13 @@ struct Wishes {
     generation: Option<i64>,
     annotations: Option<BTreeMap<String, String>>,
     is_being_deleted: bool,
+}
+
+impl Pause {
+    /// Until when nothing is tried for this object.
+    fn holds(&self, object: &DynamicObject) -> Option<Instant> {
+        (self.until > Instant::now() && self.from == Wishes::of(object)).then_some(self.until)
+    }
 }
 
 impl Wishes {
@@ -132,17 +140,21 @@ impl<C: Controller> Driver<C> {
     pub(crate) async fn run(self, mut triggers: mpsc::UnboundedReceiver<Trigger>) {
         let driver = Arc::new(self);
         let mut desk = Desk::default();
-        let mut leading = driver.shared.leading.clone();
+        let (mut leading, mut was_leading) = (driver.shared.leading.clone(), false);
         driver.shared.metrics.introduce(C::NAME);
+        // What happened before this moment was told to nobody.
+        driver.take(&mut desk.queue, Trigger::Everything);
         loop {
-            if *leading.borrow_and_update() {
+            let is_leading = *leading.borrow_and_update();
+            if is_leading {
                 driver.start_visits(&mut desk);
-            } else if !desk.running.is_empty() {
-                // Whoever has lost the lease stops in the middle of what it does.
-                desk.drop_all();
+            } else if was_leading {
+                // Whoever has lost the lease stops in the middle of what it does, and asks nobody anything any more.
+                desk.drop_all().await;
                 driver.interests.clear();
                 driver.errands.clear();
             }
+            was_leading = is_leading;
             driver.shared.metrics.queued(C::NAME, desk.queue.depth(Instant::now()));
             let due = desk.queue.next_due().filter(|_| *leading.borrow() && driver.has_hands(&desk));
             tokio::select! {
@@ -222,12 +234,6 @@ impl<C: Controller> Driver<C> {
         if self.is_outdated(memory) {
             return (Ended::Waiting, Next::By(Instant::now() + LOOK_FOR_OWN_WRITE));
         }
-        if let Some(pause) = &memory.pause
-            && pause.until > Instant::now()
-            && pause.from == Wishes::of(&object)
-        {
-            return (Ended::Waiting, Next::NotBefore(pause.until));
-        }
         let typed = match decode::<C::Object>(&object) {
             Ok(typed) => typed,
             Err(error) => return (Ended::Undecodable, undecodable(&object, &error, memory)),
@@ -245,9 +251,18 @@ impl<C: Controller> Driver<C> {
         debug!(children = plan.children.len(), deletions = plan.deletions.len(), finalizer = ?plan.finalizer, "decided");
         self.interests.want(key, &plan.interests);
         self.errands.want(key, &plan.errands);
+        let nap = plan.wake_at.map(|wake_at| nap(now, wake_at));
+        let held_until = memory.pause.as_ref().and_then(|pause| pause.holds(&object));
+        if let Some(until) = held_until {
+            let outcome = self.actor.tell(&object, &plan).await;
+            self.shared.metrics.wrote(C::NAME, outcome.writes);
+            memory.expectations = outcome.expectations;
+            let soon = nap.map(|nap| Instant::now() + nap);
+            return (Ended::Waiting, Next::By(soon.map_or(until, |soon| soon.min(until))));
+        }
         let outcome = self.actor.carry_out(&object, &plan, &self.shared.caches, &memory.refusals).await;
         self.shared.metrics.wrote(C::NAME, outcome.writes);
-        self.conclude(&object, memory, outcome, plan.wake_at.map(|wake_at| nap(now, wake_at)))
+        self.conclude(&object, memory, outcome, nap)
     }
 
     /// Whether a cache has not come as far as our own last write.
@@ -272,12 +287,17 @@ impl<C: Controller> Driver<C> {
     ) -> (Ended, Next) {
         let key = &ObjectKey::of(object);
         memory.pause = None;
+        let was_refused = !memory.refusals.is_empty();
         memory.refusals = outcome.refusal.into_iter().collect();
         memory.expectations = outcome.expectations;
         let now = Instant::now();
         if outcome.errors.is_empty() {
             memory.failures = 0;
             let ended = if outcome.writes == 0 { Ended::Unchanged } else { Ended::Changed };
+            // The plan took the refusal for standing, and so does its status.
+            if was_refused {
+                return (ended, Next::By(now));
+            }
             let resync = backoff::spread(RESYNC, key);
             return (ended, Next::By(now + nap.map_or(resync, |nap| nap.min(resync))));
         }
@@ -330,9 +350,8 @@ impl Desk {
     }
 
     /// Ends all visits, and puts their objects back.
-    fn drop_all(&mut self) {
-        // Dropping the set ends them.
-        self.running = JoinSet::new();
+    async fn drop_all(&mut self) {
+        self.running.shutdown().await;
         for (_, key) in self.keys.drain() {
             self.queue.done(key, Some(Instant::now()));
         }

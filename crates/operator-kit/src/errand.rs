@@ -54,7 +54,10 @@ impl<E: Errand> Errands<E> {
 
     /// From now on `object` wants answers to these and nothing else.
     pub(crate) fn want(&self, object: &ObjectKey, wanted: &[E]) {
-        self.running.want(object, wanted, |errand| self.start(errand));
+        if self.running.want(object, wanted, |errand| self.start(errand)) {
+            // Nobody listens any more at shutdown.
+            let _ = self.triggers.send(Trigger::Object(object.clone()));
+        }
     }
 
     /// The last answer.

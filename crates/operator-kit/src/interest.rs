@@ -61,7 +61,10 @@ impl Interests {
 
     /// From now on `object` is interested in these and nothing else.
     pub(crate) fn want(&self, object: &ObjectKey, wanted: &[Interest]) {
-        self.watches.want(object, wanted, |interest| self.start(interest));
+        if self.watches.want(object, wanted, |interest| self.start(interest)) {
+            // Nobody listens any more at shutdown.
+            let _ = self.triggers.send(Trigger::Object(object.clone()));
+        }
     }
 
     pub(crate) fn find(&self, interest: &Interest) -> Found {

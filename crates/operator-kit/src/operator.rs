@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use kube::core::ApiResource;
 use kube::{Client, Config};
@@ -169,8 +170,9 @@ impl Operator {
             id = cluster_id::find(&client, settings.cluster_id.as_deref()) => id,
         };
         let settled: Vec<_> = kinds.iter().filter_map(|kind| caches.of(&kind.resource).cloned()).collect();
-        for watch in kinds.into_iter().flat_map(|kind| kind.into_watches(&caches, &settings.watch_namespaces))
-        {
+        let listening = Arc::new(AtomicBool::new(false));
+        let watches = |kind: Kind| kind.into_watches(&caches, &settings.watch_namespaces, &listening);
+        for watch in kinds.into_iter().flat_map(watches) {
             background.spawn(watch.run(client.clone()));
         }
         // Nobody decides on half a world.
@@ -182,6 +184,8 @@ impl Operator {
         }
         let shared =
             Shared { caches, metrics, leading, stop: stop.clone(), workers: settings.workers, cluster };
+        // Each driver begins with all objects, so nothing that happened before is lost, nor kept.
+        listening.store(true, Ordering::Release);
         let mut drivers: JoinSet<()> = JoinSet::new();
         for start in starts {
             drivers.spawn(start(&client, shared.clone()));
@@ -207,13 +211,19 @@ impl Kind {
         }
     }
 
-    fn into_watches(self, caches: &Arc<Caches>, namespaces: &[String]) -> Vec<KindWatch> {
+    fn into_watches(
+        self,
+        caches: &Arc<Caches>,
+        namespaces: &[String],
+        listening: &Arc<AtomicBool>,
+    ) -> Vec<KindWatch> {
         let Some(cache) = caches.of(&self.resource) else { return Vec::new() };
         let parts = self.parts(namespaces);
         let listeners = Arc::new(self.listeners);
         let watch = |part| {
             let (told, everybody, known) =
                 (Arc::clone(&listeners), Arc::clone(&listeners), Arc::clone(caches));
+            let (hears, heard) = (Arc::clone(listening), Arc::clone(listening));
             KindWatch {
                 resource: self.resource.clone(),
                 selection: self.selection.clone(),
@@ -222,14 +232,14 @@ impl Kind {
                 importance: self.importance,
                 // Nobody listens any more at shutdown.
                 changed: Box::new(move |object| {
-                    for (concerns, sender) in told.iter() {
+                    for (concerns, sender) in told.iter().filter(|_| hears.load(Ordering::Acquire)) {
                         for trigger in concerns.triggers(object, &known) {
                             let _ = sender.send(trigger);
                         }
                     }
                 }),
                 appeared: Box::new(move || {
-                    for (_, sender) in everybody.iter() {
+                    for (_, sender) in everybody.iter().filter(|_| heard.load(Ordering::Acquire)) {
                         let _ = sender.send(Trigger::Everything);
                     }
                 }),

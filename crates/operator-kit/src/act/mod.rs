@@ -152,6 +152,17 @@ impl Actor {
     }
 }
 
+impl Actor {
+    /// Writes only what the plan says of the object, because nothing else may be tried at the moment.
+    pub(crate) async fn tell<S: Serialize, E>(&self, object: &DynamicObject, plan: &Plan<S, E>) -> Outcome {
+        let mut task = Task { actor: self, object, version: None, outcome: Outcome::default() };
+        if let Err(error) = task.status(plan).await {
+            task.outcome.errors.push(error);
+        }
+        task.outcome
+    }
+}
+
 /// One plan on its way.
 struct Task<'a> {
     actor: &'a Actor,

@@ -40,7 +40,7 @@ pub(crate) fn values_object(app: &ApplicationInstance) -> Option<Interest> {
 }
 
 /// The release's objects of the kinds that charts are made of, while it is being uninstalled. Workloads stand for their
-/// pods, because they are deleted in the foreground.
+/// pods, because they are deleted in the foreground; Secrets are nobody's to look at.
 pub(crate) fn leftovers(app: &ApplicationInstance) -> Vec<Interest> {
     let (Some(release), Some(namespace)) = (&app.spec.release, app.namespace()) else { return Vec::new() };
     let labels = format!("{RELEASE_LABEL}={},{RELEASE_NAMESPACE_LABEL}={namespace}", release.name);
@@ -57,7 +57,6 @@ pub(crate) fn leftovers(app: &ApplicationInstance) -> Vec<Interest> {
         of::<Service>,
         of::<Ingress>,
         of::<ConfigMap>,
-        of::<Secret>,
         of::<PersistentVolumeClaim>,
         of::<Certificate>,
         of::<ExternalSecret>,

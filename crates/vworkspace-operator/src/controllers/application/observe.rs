@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use vworkspace_api::application_instance::{ApplicationInstance, Chart, ChartSource, ChartSourceKind, Ready};
 
 use super::asking::{Asked, Checked, Question, Reply};
-use super::{RELEASE_LABEL, children, looking};
+use super::{RELEASE_LABEL, RELEASE_NAMESPACE_LABEL, children, looking};
 use crate::catalog_policy::CatalogPolicy;
 use crate::certificates::Certificate;
 use crate::errands::chart_archive::{ArtifactRef, ChartFacts};
@@ -273,8 +273,11 @@ fn of_release<K>(view: &View<'_, Question>, release: &ObjectKey) -> Vec<K>
 where
     K: Resource<DynamicType = ()> + DeserializeOwned,
 {
+    // Another namespace may have a release of the same name whose objects are put here.
     let belongs = |object: &Arc<DynamicObject>| {
-        object.metadata.labels.as_ref().and_then(|labels| labels.get(RELEASE_LABEL)) == Some(&release.name)
+        let label = |name: &str| object.metadata.labels.as_ref()?.get(name);
+        label(RELEASE_LABEL) == Some(&release.name)
+            && label(RELEASE_NAMESPACE_LABEL) == release.namespace.as_ref()
     };
     let objects = view.caches.in_namespace::<K>(release.namespace.as_deref().unwrap_or_default());
     // One that cannot be read is none that we know.
