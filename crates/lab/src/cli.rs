@@ -39,7 +39,7 @@ pub(crate) const DEFAULT_LAB: &str = "default";
 
 const EXAMPLES: &str = "\
 Examples:
-  cargo lab demo                          a cluster with a real application on it
+  cargo lab demo                          the life of an application, on a real cluster
   cargo lab test                          everything that must hold, on a real cluster
   cargo lab up --with velero,argo         a cluster with more in it
   eval \"$(cargo lab env)\"; kubectl get nodes
@@ -77,14 +77,14 @@ pub(crate) enum LabCommand {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
-    /// Prints what a shell must export to use the cluster: KUBECONFIG, and PATH with kubectl and helm.
+    /// Prints what a shell must export to use the cluster: KUBECONFIG, and PATH with kubectl, helm and our kubectl plugin.
     Env,
     /// Images without a container engine.
     #[command(subcommand)]
     Image(ImageCommand),
     /// Check what the lab needs of this machine.
     Doctor,
-    /// A real application, installed by Flux, answering over HTTP.
+    /// The life of an application under the operator: installed, upgraded, broken, repaired, removed.
     Demo,
     /// Everything that must hold: formatting, lints, dependencies, unit tests, scenarios on a real cluster.
     Test {
@@ -297,7 +297,8 @@ fn reasons(update: bool) -> Result<ExitCode> {
 fn env(subject: &Subject<'_>) -> Result<ExitCode> {
     subject.require()?;
     println!("export KUBECONFIG={}", quoted(&subject.kubeconfig()));
-    println!("export PATH={}:\"$PATH\"", quoted(&up::tools(subject.paths)?));
+    let (tools, plugin) = (up::tools(subject.paths)?, demo::plugin_folder()?);
+    println!("export PATH={}:{}:\"$PATH\"", quoted(&tools), quoted(&plugin));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -314,7 +315,9 @@ fn kubectl(subject: &Subject<'_>, arguments: &[String]) -> Result<ExitCode> {
 /// This process becomes kubectl, so that signals, input and exit code are its own.
 fn become_kubectl(subject: &Subject<'_>, arguments: &[&str]) -> Result<ExitCode> {
     let mut kubectl = Command::new(up::tools(subject.paths)?.join("kubectl"));
-    let error = kubectl.env("KUBECONFIG", subject.kubeconfig()).args(arguments).exec();
+    // `kubectl vworkspace` works if the plugin was built here.
+    let path = format!("{}:{}", demo::plugin_folder()?.display(), std::env::var("PATH").unwrap_or_default());
+    let error = kubectl.env("KUBECONFIG", subject.kubeconfig()).env("PATH", path).args(arguments).exec();
     Err(error).context("failed to run the lab's kubectl")
 }
 

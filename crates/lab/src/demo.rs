@@ -1,57 +1,65 @@
-//! `cargo lab demo`: a real application, installed by Flux from the lab's own registry, answering over HTTP.
+//! `cargo lab demo`: the life of an application under the operator, on a real cluster: installed, upgraded, broken,
+//! repaired, removed, and what its status says meanwhile. Commands are shown as they are run.
 
-use std::path::Path;
+mod curtain;
+mod paint;
+mod story;
+mod watching;
 
-use anyhow::{Context, Result, ensure};
-use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
 
 use crate::addons::Addon;
-use crate::cluster::Cluster;
-use crate::node::{self, DEMO_PORT};
 use crate::paths::Paths;
 use crate::registry;
 use crate::up::{self, Wanted};
+use crate::verify::{cargo, quietly};
 
-/// Starts what is needed and shows it.
+/// The chart's own version, which `instance.yaml` asks for.
+const FIRST: &str = "6.9.2";
+/// The same chart twice more: what upstream calls 6.9.3 is another one.
+const SECOND: &str = "6.9.3-demo";
+const THIRD: &str = "6.9.4-demo";
+
+/// Starts what is needed and tells the story.
 /// `named` is how the user names this lab on the command line.
 pub(crate) async fn run(paths: &Paths, kubeconfig: Option<&Path>, named: &str) -> Result<()> {
-    let addons = Addon::selected(&[], paths)?;
-    let demo = Addon::load("demo", paths)?;
+    let mut addons = Addon::selected(&["operator".to_owned()], paths)?;
+    addons.push(Addon::load("demo", paths)?);
     // Everything is built before anything is started.
-    up::prepare(paths, kubeconfig, addons.iter().chain([&demo]))?;
+    up::prepare(paths, kubeconfig, &addons)?;
+    quietly(cargo(&["build", "--quiet", "--package", PLUGIN]))
+        .context("failed to build kubectl-vworkspace")?;
     let cluster = up::up(paths, &Wanted { addons: &addons, port: None, kubeconfig }).await?;
-    registry::push_chart(&cluster, &demo.asset("podinfo/chart")?).await?;
-    let cluster = up::up(paths, &Wanted { addons: &[demo], port: None, kubeconfig }).await?;
-    show(&cluster, named).await
-}
-
-async fn show(cluster: &Cluster, named: &str) -> Result<()> {
-    say(cluster, "get nodes").await?;
-    say(cluster, "get ocirepository,helmrelease --namespace demo").await?;
-    say(cluster, "get pods,services --namespace demo").await?;
-    // Through the API server, so that it works on every cluster.
-    let path = "/api/v1/namespaces/demo/services/podinfo:http/proxy/api/info";
-    let answer = cluster.client.request_text(http::Request::get(path).body(Vec::new())?).await?;
-    let answer: Value = serde_json::from_str(&answer).context("podinfo answers something else than JSON")?;
-    ensure!(answer.get("hostname").is_some(), "podinfo does not say where it runs: {answer}");
-    let address = match &cluster.node {
-        Some(_) => format!("http://{}/api/info", node::published(&cluster.paths, DEMO_PORT)?),
-        None => path.to_owned(),
-    };
-    println!("$ curl {address}\n{answer:#}\n");
-    if cluster.node.is_some() {
-        println!("The application: {address} (open it in a browser)");
-        println!("The cluster:     eval \"$(cargo lab{named} env)\"; kubectl get pods --all-namespaces");
-        println!("Stop it:         cargo lab{named} down");
+    let demo = addons.last().context("the demo's add-on is among them")?;
+    let instance = INSTANCE.replace("tag: TAG", &format!("tag: {}", demo.key));
+    let mut story = story::Story::new(&cluster, named, demo.key.clone());
+    // First of all: a chart that is pushed again has another digest, which Flux would install.
+    story.clear_the_stage().await?;
+    for version in [FIRST, SECOND, THIRD] {
+        registry::push_chart_as(&cluster, &demo.asset("podinfo/chart")?, version).await?;
     }
-    Ok(())
+    story.tell(&instance).await?;
+    curtain::fall(&cluster, named)
 }
 
-/// Shows a command as a user would type it, and its answer.
-async fn say(cluster: &Cluster, arguments: &str) -> Result<()> {
-    let output = cluster.tool("kubectl").args(arguments.split(' ')).output().await?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "kubectl {arguments}: {}", said.trim());
-    println!("$ kubectl {arguments}\n{}", String::from_utf8_lossy(&output.stdout));
-    Ok(())
+const INSTANCE: &str = include_str!("../addons/demo/instance.yaml");
+const PLUGIN: &str = "kubectl-vworkspace";
+
+/// Where `cargo build` puts the plugin: beside this program.
+pub(crate) fn plugin_folder() -> Result<PathBuf> {
+    let program = std::env::current_exe()?;
+    Ok(program.parent().context("this program is in no folder")?.to_path_buf())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_instance_asks_for_the_first_version_and_for_an_image_of_the_lab() {
+        assert!(INSTANCE.contains(&format!("version: {FIRST}\n")));
+        assert!(INSTANCE.contains("image: {repository: lab.local/podinfo, tag: TAG}"));
+    }
 }

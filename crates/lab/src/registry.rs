@@ -38,22 +38,36 @@ pub(crate) async fn forward(cluster: &Cluster) -> Result<Forward> {
 
 /// Packages the chart in a folder and pushes it to `charts/` in the registry.
 pub(crate) async fn push_chart(cluster: &Cluster, chart: &Path) -> Result<()> {
+    package_and_push(cluster, chart, &[]).await
+}
+
+/// The same under another version than the chart's own.
+pub(crate) async fn push_chart_as(cluster: &Cluster, chart: &Path, version: &str) -> Result<()> {
+    package_and_push(cluster, chart, &["--version", version]).await
+}
+
+async fn package_and_push(cluster: &Cluster, chart: &Path, options: &[&str]) -> Result<()> {
     let forward = forward(cluster).await?;
     // One folder per call: several may push at once.
     let now = jiff::Timestamp::now().as_nanosecond();
     let packages = cluster.paths.cache.join(format!("charts-{}-{now}", std::process::id()));
     std::fs::create_dir_all(&packages)?;
-    let pushed = push(cluster, chart, &packages, &forward.address).await;
+    let pushed = push(cluster, chart, options, &packages, &forward.address).await;
     std::fs::remove_dir_all(&packages)?;
     pushed.with_context(|| format!("failed to push chart {}", chart.display()))
 }
 
-async fn push(cluster: &Cluster, chart: &Path, packages: &Path, address: &str) -> Result<()> {
-    helm(
-        cluster,
-        &["package", &chart.display().to_string(), "--destination", &packages.display().to_string()],
-    )
-    .await?;
+async fn push(
+    cluster: &Cluster,
+    chart: &Path,
+    options: &[&str],
+    packages: &Path,
+    address: &str,
+) -> Result<()> {
+    let (chart, folder) = (chart.display().to_string(), packages.display().to_string());
+    let mut words = vec!["package", &chart, "--destination", &folder];
+    words.extend(options);
+    helm(cluster, &words).await?;
     for package in std::fs::read_dir(packages)? {
         let package = package?.path().display().to_string();
         helm(cluster, &["push", &package, &format!("oci://{address}/charts"), "--plain-http"]).await?;

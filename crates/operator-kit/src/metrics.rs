@@ -182,4 +182,24 @@ mod tests {
             assert!(text.lines().any(|known| known == line), "{line} is not in\n{text}");
         }
     }
+
+    #[test]
+    fn every_metric_is_documented() {
+        let documented = include_str!("../../../docs/operations.md");
+        let metrics = Metrics::new();
+        metrics.introduce("application");
+        metrics.failed("application", "forbidden");
+        metrics.visited("application", Ended::Unchanged, Duration::from_millis(3));
+        let text = metrics.text();
+        let names: Vec<&str> = text
+            .lines()
+            .filter(|line| !line.starts_with('#'))
+            .filter_map(|line| line.split(['{', ' ']).next())
+            .filter(|name| !["_bucket", "_sum", "_count"].iter().any(|part| name.ends_with(part)))
+            .collect();
+        assert!(names.len() >= 6, "{text}");
+        for name in names {
+            assert!(documented.contains(&format!("`{name}`")), "{name} is not in docs/operations.md");
+        }
+    }
 }

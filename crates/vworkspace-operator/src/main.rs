@@ -105,3 +105,36 @@ fn approval_keys(path: &Path) -> Result<PublicKeys, String> {
         .map_err(|error| format!("failed to read --approval-keys-file {file}: {error}"))?;
     PublicKeys::parse(&text).map_err(|error| format!("failed to read --approval-keys-file {file}: {error}"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    /// A row of the table in docs/operations.md.
+    fn row(flag: &clap::Arg) -> Option<String> {
+        let name = flag.get_long().filter(|name| !["help", "version"].contains(name))?;
+        let defaults: Vec<_> =
+            flag.get_default_values().iter().map(|value| value.to_string_lossy()).collect();
+        let default = if defaults.is_empty() { String::new() } else { format!("`{}`", defaults.join(",")) };
+        let variable = flag.get_env().map(|name| format!("`{}`", name.to_string_lossy())).unwrap_or_default();
+        let help = flag.get_help().map(ToString::to_string).unwrap_or_default();
+        Some(format!("| `--{name}` | {default} | {variable} | {help} |"))
+    }
+
+    #[test]
+    fn every_flag_is_documented_as_it_is() {
+        let documented = include_str!("../../../docs/operations.md");
+        let mut command = Flags::command();
+        command.build();
+        let rows: Vec<String> = command.get_arguments().filter_map(row).collect();
+        assert!(!rows.is_empty());
+        let missing = rows.iter().any(|row| !documented.lines().any(|line| line == row));
+        let known = documented.lines().filter(|line| line.starts_with("| `--")).count();
+        assert!(
+            !missing && known == rows.len(),
+            "expected in docs/operations.md exactly:\n{}",
+            rows.join("\n")
+        );
+    }
+}

@@ -11,6 +11,7 @@ const RELEASE: &str =
     "kubectl describe helmrelease -n {namespace} -l app.vworkspace.io/application-instance={name}";
 const SOURCE: &str = "kubectl describe ocirepository,helmrepository -n {namespace} -l app.vworkspace.io/application-instance={name}";
 const PODS: &str = "kubectl get pods -n {namespace}";
+const SERVICES: &str = "kubectl get svc,ingress,endpointslices -n {namespace}";
 const EVENTS: &str = "kubectl get events -n {namespace} --sort-by=.lastTimestamp";
 const ANNOTATIONS: &str =
     "kubectl get applicationinstance -n {namespace} {name} -o jsonpath='{.metadata.annotations}'";
@@ -89,7 +90,9 @@ conditions! {
             look: [RELEASE, PODS, EVENTS, HELM_CONTROLLER],
             fix: "Correct what the message names, mostly spec.values, spec.chart.version or an image that \
                   cannot be pulled. A changed spec starts a new attempt; while Reconciling is True, Flux \
-                  tries again by itself.",
+                  tries again by itself. To try the same spec once more: kubectl annotate \
+                  applicationinstance -n {namespace} {name} --overwrite \
+                  apps.vworkspace.io/retry=\"$(date +%s)\".",
         }
         False ChartUnreachable seed "0.1.0" {
             meaning: "The registry or repository that holds the chart does not answer, or refuses us. \
@@ -100,8 +103,8 @@ conditions! {
                   Flux goes on trying by itself.",
         }
         False WaitingForCertificate seed "0.1.0" {
-            meaning: "The application's ingress uses a cert-manager Certificate that has not been issued \
-                      yet.",
+            meaning: "A cert-manager Certificate of the release has not been issued yet. The message names \
+                      it.",
             look: [
                 "kubectl get certificates.cert-manager.io,certificaterequests.cert-manager.io,orders.acme.cert-manager.io,challenges.acme.cert-manager.io -n {namespace}",
                 "kubectl describe certificates.cert-manager.io -n {namespace}",
@@ -136,10 +139,12 @@ conditions! {
         }
         False EndpointUnreachable ours "0.1.0" {
             meaning: "The release is in place, but a readiness check of the instance (HTTP or TCP) does not \
-                      get an answer from its Service.",
-            look: ["kubectl get svc,endpointslices -n {namespace}", PODS, EVENTS],
+                      get an answer from its Service, or no Ingress of the release serves the host that \
+                      spec.integrations.ingress promises.",
+            look: [SERVICES, PODS, EVENTS],
             fix: "Find out why the Service does not answer: no ready pods behind it, wrong port or path in \
-                  the check, a NetworkPolicy in between.",
+                  the check, a NetworkPolicy in between. Without an Ingress: switch it on in spec.values, or \
+                  correct the host.",
         }
         False Blocked ours "0.1.0" {
             meaning: "Nothing has been installed yet, because something has to be put right first: the \
@@ -148,10 +153,11 @@ conditions! {
             fix: "Solve what Blocked names; the installation then starts by itself.",
         }
         Unknown Reconciling seed "0.1.0" {
-            meaning: "The operator has not seen enough of the release to decide. This lasts seconds.",
+            meaning: "The operator has not seen enough of the release to decide, or a readiness check has \
+                      not had its first answer. This lasts seconds.",
             look: [DESCRIBE, CHILDREN, OPERATOR],
-            fix: "Wait. If it lasts longer than a minute, the operator cannot read Flux's objects: its log \
-                  says why.",
+            fix: "Wait. If it lasts longer than a minute, Flux does not look at its objects, or the operator \
+                  cannot read them: its log says why.",
         }
     }
     repeats { False Uninstalling of Deleting }
@@ -205,10 +211,13 @@ conditions! {
     /// Something needs attention, whether or not the application still runs.
     Degraded for ApplicationInstance {
         True HelmReleaseDegraded seed "0.1.0" {
-            meaning: "A release that was fine before is not any more: Flux reports it as not released.",
+            meaning: "A Helm action failed after an earlier success, and nothing was put back: what runs is \
+                      the new revision, or parts of it.",
             look: [RELEASE, PODS, EVENTS, HELM_CONTROLLER],
-            fix: "The HelmRelease's conditions name the action that failed. Correct the values or the \
-                  cluster and let Flux reconcile.",
+            fix: "The message names the action that failed. Correct spec.values or spec.chart.version, which \
+                  starts another attempt. If the cause was in the cluster, ask for one: kubectl annotate \
+                  applicationinstance -n {namespace} {name} --overwrite \
+                  apps.vworkspace.io/retry=\"$(date +%s)\".",
         }
         True UpgradeFailed seed "0.1.0" {
             meaning: "The new revision did not come up, so Flux went back: users have the revision that the \
@@ -221,30 +230,36 @@ conditions! {
                 HELM_CONTROLLER,
             ],
             fix: "Compare spec.values with what the chart expects in the new version and correct them; that \
-                  starts another attempt. To stay where you are for now, put the version that runs into \
-                  spec.chart.version.",
+                  starts another attempt. To stay where you are for now, put the version and the values \
+                  that run back into the spec. If the cause was in the cluster, ask for another attempt: \
+                  kubectl annotate applicationinstance -n {namespace} {name} --overwrite \
+                  apps.vworkspace.io/retry=\"$(date +%s)\".",
         }
         True ChartUnreachable seed "0.1.0" {
-            meaning: "The chart source has not answered for several minutes. A running release goes on, but \
-                      no change can reach it.",
+            meaning: "The chart source has not answered for five minutes, or for as long as the operator's \
+                      flag --chart-unreachable-after says. A running release goes on, but no new version \
+                      can reach it.",
             look: [SOURCE, SOURCE_CONTROLLER],
             fix: "Restore the way to the chart source: address, DNS, proxy, pull credentials, certificate.",
         }
         True EndpointUnreachable seed "0.1.0" {
-            meaning: "A readiness check of the instance (HTTP or TCP) fails.",
-            look: ["kubectl get svc,endpointslices -n {namespace}", PODS, EVENTS],
+            meaning: "A readiness check of the instance (HTTP or TCP) fails, or no Ingress of the release \
+                      serves the host that spec.integrations.ingress promises.",
+            look: [SERVICES, PODS, EVENTS],
             fix: "Find out why the Service does not answer: no ready pods behind it, wrong port or path in \
-                  the check, a NetworkPolicy in between.",
+                  the check, a NetworkPolicy in between. Without an Ingress: switch it on in spec.values, or \
+                  correct the host.",
         }
         True Drifted seed "0.1.0" {
             meaning: "Objects of the release were changed behind Helm's back. The operator reports it and \
                       leaves them as they are.",
             look: [
                 "kubectl get events -n {namespace} --field-selector reason=DriftDetected",
-                "helm get manifest -n {namespace} {name} | kubectl diff -f -",
+                "helm get manifest -n {namespace} <release> | kubectl diff -n {namespace} -f -",
             ],
-            fix: "Take the change over into spec.values, or undo it by hand. The condition clears when Flux \
-                  has found no drift for two of its intervals.",
+            fix: "Take the change over into spec.values, undo it by hand, or list fields that another \
+                  controller sets in spec.driftDetection.ignore. The condition clears when Flux has found no \
+                  drift for two of its intervals (spec.interval).",
         }
         False NotDegraded ours "0.1.0" {
             meaning: "Nothing has been wrong so far.",
@@ -309,7 +324,6 @@ conditions! {
             meaning: "The instance needs a controller that this cluster does not have, such as cert-manager \
                       or external-secrets. The message names it.",
             look: [
-                "kubectl get clusters.ops.vworkspace.io",
                 "kubectl get pods -A | grep -E '(helm-controller|source-controller|cert-manager|external-secrets)'",
                 "kubectl get crd | grep -E '(fluxcd.io|cert-manager.io|external-secrets.io)'",
             ],
@@ -317,8 +331,9 @@ conditions! {
                   spec.integrations.",
         }
         True MissingChartSource seed "0.1.0" {
-            meaning: "The chart or its version does not exist at the source, or the source is not on the \
-                      list of allowed ones.",
+            meaning: "The chart or its version does not exist at the source, the source is not on the list \
+                      of allowed ones, or the source that spec.chart.sourceRef names is absent or points to \
+                      another version.",
             look: [SPEC, SOURCE, CATALOG_POLICY],
             fix: "Correct spec.chart (url, name, version), publish the version, or have the source added to \
                   allowedChartSources in the catalog policy.",
@@ -343,19 +358,24 @@ conditions! {
             meaning: "The change needs an approval that has not been given, has expired, or was given for \
                       another change. A release that runs stays as it is.",
             look: [SPEC, DESCRIBE],
-            fix: "Approve the change in the control plane. If you changed the spec after the approval, it \
-                  has to be given again.",
+            fix: "Approve the change in the control plane, which puts a signed claim into \
+                  spec.approvals.claim; the message says what it must be about. If you changed the spec \
+                  after the approval, it has to be given again.",
         }
         True PolicyDenied seed "0.1.0" {
-            meaning: "An admission policy or webhook of the cluster refuses what the release wants to \
-                      create. The message has its words.",
+            meaning: "A policy of the cluster refuses: an admission policy, webhook, quota or role does not \
+                      let the operator write the HelmRelease or its source, or Flux an object of the \
+                      release; or the catalog policy cannot be read. The message has the words.",
             look: [
                 RELEASE,
                 "kubectl get validatingadmissionpolicy,validatingwebhookconfiguration",
                 "kubectl get ns {namespace} -o yaml",
+                CATALOG_POLICY,
             ],
-            fix: "Change spec.values so that the policy is satisfied, or have the policy changed. Waiting \
-                  does not help.",
+            fix: "Change spec.values so that the policy is satisfied, or have the policy changed. The \
+                  operator notices by itself; where Flux was refused and has given up, ask for another \
+                  attempt: kubectl annotate applicationinstance -n {namespace} {name} --overwrite \
+                  apps.vworkspace.io/retry=\"$(date +%s)\".",
         }
         False NotBlocked ours "0.1.0" {
             meaning: "Nothing has stood in the way so far.",
