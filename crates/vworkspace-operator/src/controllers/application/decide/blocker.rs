@@ -56,7 +56,7 @@ impl Blocker {
 pub(super) struct Situation<'a> {
     pub(super) app: &'a ApplicationInstance,
     pub(super) world: &'a World,
-    pub(super) order: Result<Order<'a>, &'a str>,
+    pub(super) order: Result<&'a Order<'a>, &'a str>,
     pub(super) seen: &'a Reading,
     /// Whether Flux already has what the spec asks for.
     pub(super) is_with_flux: bool,
@@ -252,9 +252,15 @@ fn missing_chart(Situation { seen, .. }: Situation<'_>) -> Option<Blocker> {
     }
 }
 
+/// The Secret or ConfigMap that is waited for, also if something else is reported as the first blocker.
+pub(super) fn missing_secret(situation: Situation<'_>) -> Option<String> {
+    let blocker = missing_values(situation).or_else(|| unsynced_secret(situation))?;
+    blocker.condition().map(|(_, message)| message.to_owned())
+}
+
 /// Flux tells which Secret, ConfigMap or key it misses; its other words can quote the values and are not copied.
 fn missing_values(Situation { app, world, seen, .. }: Situation<'_>) -> Option<Blocker> {
-    let release = world.release.present()?;
+    let release = world.release.present().filter(|_| *seen != Reading::Unseen)?;
     let told = condition(&release.status.conditions, "Ready").filter(|ready| ready.reason == "ValuesError");
     let message = match told {
         Some(ready) => safe(&ready.message, Quotes::Trusted),

@@ -18,7 +18,7 @@ pub(super) const RULES: &[Rule<Degraded>] = &[
 ];
 
 fn rolled_back(facts: &Facts<'_>, history: History) -> Option<Said<Degraded>> {
-    let Reading::Failed(Failure { message, left: Left::RolledBackTo(version), .. }) = &facts.reading else {
+    let Failure { message, left: Left::RolledBackTo(version), .. } = facts.reading.failure()? else {
         return None;
     };
     let told = || format!("Rolled back: {version} runs. {message}");
@@ -26,7 +26,7 @@ fn rolled_back(facts: &Facts<'_>, history: History) -> Option<Said<Degraded>> {
 }
 
 fn damaged(facts: &Facts<'_>, history: History) -> Option<Said<Degraded>> {
-    let Reading::Failed(Failure { message, left: Left::Damaged, .. }) = &facts.reading else { return None };
+    let Failure { message, left: Left::Damaged, .. } = facts.reading.failure()? else { return None };
     history.was_released.then(|| Said::This(Degraded::HelmReleaseDegraded, message.clone()))
 }
 

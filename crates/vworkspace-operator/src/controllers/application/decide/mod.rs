@@ -86,18 +86,23 @@ fn managed(
     let pausing = pause::of(app, world, now);
     let pause = pausing.pause.as_ref();
     let seen = reading::of(app, world);
-    let blocker = blocker::first(Situation {
+    let situation = |seen| Situation {
         app,
         world,
-        order: order.as_ref().map(|order| *order).map_err(String::as_str),
-        seen: &seen,
+        order: order.as_ref().map_err(String::as_str),
+        seen,
         is_with_flux,
         approval: &approval,
         now,
-    });
+    };
+    let blocker = blocker::first(situation(&seen));
     let handover = Handover::of(app, world, order.as_ref().ok(), is_with_flux, pause, blocker.as_ref());
     // What Flux told before it was given the change says nothing about it.
-    let reading = if handover.change == Change::GoesOut { Reading::Unseen } else { seen };
+    let (reading, blocker) = match handover.change {
+        Change::GoesOut => (&Reading::Unseen, blocker::first(situation(&Reading::Unseen))),
+        Change::WithFlux | Change::Waits => (&seen, blocker),
+    };
+    let missing_secret = blocker::missing_secret(situation(reading));
     let is_released = matches!(reading, Reading::Released(_));
     let unreachable = reading::unreachable_source(world);
     let long_unreachable = unreachable.filter(|trouble| trouble.since + rules.chart_unreachable_after <= now);
@@ -113,6 +118,7 @@ fn managed(
         blocker,
         change: handover.change,
         reading,
+        missing_secret,
         certificate: readiness::missing_certificate(world, now),
         checks: readiness::checks(app, world),
         warnings: readiness::warnings(app, world),
@@ -177,17 +183,20 @@ impl Handover {
     ) -> Self {
         let known = app.status.as_ref().and_then(|status| status.last_applied_chart.clone());
         match (order, pause) {
-            (Some(order), None) if !blocker.is_some_and(Blocker::forbids_handing_over) => Self {
-                children: order.children(),
-                deletions: outdated(world),
-                change: match (is_with_flux, blocker.is_some_and(Blocker::keeps_the_change_back)) {
-                    // Also when Flux once had it: somebody has changed it since and does not let us put it right.
-                    (_, true) => Change::Waits,
-                    (true, false) => Change::WithFlux,
-                    (false, false) => Change::GoesOut,
-                },
-                chart: if is_with_flux || blocker.is_none() { Some(order.chart.into()) } else { known },
-            },
+            (Some(order), None) if !blocker.is_some_and(Blocker::forbids_handing_over) => {
+                let is_kept_back = blocker.is_some_and(Blocker::keeps_the_change_back);
+                Self {
+                    children: order.children(),
+                    deletions: outdated(world),
+                    change: match (is_with_flux, is_kept_back) {
+                        // Also when Flux once had it: somebody has changed it since and does not let us put it right.
+                        (_, true) => Change::Waits,
+                        (true, false) => Change::WithFlux,
+                        (false, false) => Change::GoesOut,
+                    },
+                    chart: if is_with_flux || !is_kept_back { Some(order.chart.into()) } else { known },
+                }
+            }
             _ => Self {
                 children: suspended(app, world, pause).into_iter().collect(),
                 deletions: Vec::new(),
@@ -213,7 +222,7 @@ fn outdated(world: &World) -> Vec<Deletion> {
 /// Whether Flux already has what the spec asks for.
 fn is_with_flux(world: &World, order: &Order<'_>) -> bool {
     let change = order.change();
-    let carries = |meta: &ObjectMeta| children::change_of(meta) == Some(change.as_str());
+    let carries = |meta: &ObjectMeta| children::change_of(meta) == Some(change);
     let has_source = order.referenced().is_some()
         || world.source.present().is_some_and(|source| carries(&source.metadata));
     has_source && world.release.present().is_some_and(|release| carries(&release.metadata))

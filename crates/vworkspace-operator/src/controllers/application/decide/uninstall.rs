@@ -40,7 +40,10 @@ pub(super) fn plan(
     now: Timestamp,
 ) -> Plan<ApplicationInstanceStatus, Question> {
     let step = step(app, world);
-    let interests = looking::leftovers(app);
+    // From then on and not before: a list that is asked for after the release has gone has seen everything that Helm
+    // deleted, a watch from before it may lag behind.
+    let is_gone = matches!(step, Step::Look | Step::WaitForObjects(_) | Step::Done);
+    let interests = if is_gone { looking::leftovers(app) } else { Vec::new() };
     if step == Step::Look {
         let status = app.status.clone().unwrap_or_default();
         return Plan { interests, ..Plan::only_status(Finalizer::Hold, status) };
