@@ -35,9 +35,9 @@ pub(crate) enum State {
     Open {
         /// Its name; of several, of the one that closes last.
         name: String,
-        /// When none is open any more, windows that open meanwhile included; at most [`HORIZON`] from now, so look again
-        /// then.
-        until: Timestamp,
+        /// When none is open any more, windows that open meanwhile included; nothing if that is farther away than
+        /// [`HORIZON`]: some never close.
+        until: Option<Timestamp>,
     },
     /// None is open.
     Closed {
@@ -79,14 +79,14 @@ pub(crate) fn state(windows: &[MaintenanceWindow], now: Timestamp) -> Result<Sta
 }
 
 /// The end of the windows that follow each other without a gap.
-fn follow(windows: &[Window<'_>], mut until: Timestamp, now: Timestamp) -> Timestamp {
+fn follow(windows: &[Window<'_>], mut until: Timestamp, now: Timestamp) -> Option<Timestamp> {
     let horizon = now.checked_add(HORIZON).unwrap_or(Timestamp::MAX);
     while until < horizon
         && let Some(later) = windows.iter().filter_map(|window| window.closes_after(until)).max()
     {
         until = later;
     }
-    until.min(horizon)
+    (until < horizon).then_some(until)
 }
 
 /// A window that is understood.

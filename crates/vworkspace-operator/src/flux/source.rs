@@ -46,6 +46,8 @@ pub(crate) struct Source {
 #[serde(default)]
 pub(crate) struct SourceSpec {
     pub(crate) url: String,
+    #[serde(rename = "type")]
+    pub(crate) type_: String,
     #[serde(rename = "ref")]
     pub(crate) reference: Reference,
 }

@@ -22,12 +22,23 @@ const CHART_LAYER: &str = "application/vnd.cncf.helm.chart.content.v1.tar+gzip";
 const COPIED_LABELS: [&str; 2] = ["app.vworkspace.io/managed-by", "app.vworkspace.io/cluster-id"];
 
 /// A managed instance that is complete: what the children are made of.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Order<'a> {
-    app: &'a ApplicationInstance,
+    wish: Wish<'a>,
     pub(crate) chart: &'a Chart,
-    pub(crate) release: &'a ReleaseIdentity,
-    pub(crate) source: ChartSource<'a>,
+    /// Nothing if somebody else keeps the source.
+    source_spec: Option<Value>,
+    release_spec: Value,
+    digest: String,
+}
+
+/// The parts of the spec that it comes from.
+#[derive(Debug, Clone, Copy)]
+struct Wish<'a> {
+    app: &'a ApplicationInstance,
+    chart: &'a Chart,
+    release: &'a ReleaseIdentity,
+    source: ChartSource<'a>,
 }
 
 /// The kind and name of the source that the spec asks for, if it asks for one.
@@ -67,20 +78,17 @@ impl<'a> Order<'a> {
         }
         let source = chart.source();
         let source = source.ok_or("spec.chart has neither url with sourceType nor sourceRef.")?;
-        Ok(Self { app, chart, release, source })
+        Ok(Wish { app, chart, release, source }.order())
     }
 
     /// The source that somebody else keeps.
     pub(crate) fn referenced(&self) -> Option<&'a ChartSourceRef> {
-        match self.source {
-            ChartSource::Reference(reference) => Some(reference),
-            ChartSource::Url(..) => None,
-        }
+        self.wish.referenced()
     }
 
     /// The address of the chart, if the source is ours.
     pub(crate) fn url(&self) -> Option<String> {
-        match self.source {
+        match self.wish.source {
             ChartSource::Reference(_) => None,
             ChartSource::Url(SourceType::Oci, url) => Some(oci_url(url, &self.chart.name)),
             ChartSource::Url(SourceType::Helm, url) => Some(url.to_owned()),
@@ -88,12 +96,52 @@ impl<'a> Order<'a> {
     }
 
     pub(crate) fn is_oci(&self) -> bool {
-        self.source_kind() == ChartSourceKind::OciRepository
+        self.wish.source_kind() == ChartSourceKind::OciRepository
     }
 
     /// What the source's kind is called.
     pub(crate) fn source_kind_name(&self) -> &'static str {
         if self.is_oci() { "OCIRepository" } else { "HelmRepository" }
+    }
+
+    /// The digest of what the spec asks of Flux, pauses apart: what an approval is bound to.
+    pub(crate) fn digest(&self) -> &str {
+        &self.digest
+    }
+
+    /// A short name for it that fits into a label.
+    pub(crate) fn change(&self) -> &str {
+        self.digest.get(..16).unwrap_or(&self.digest)
+    }
+
+    /// Source first: a release that sees a source in motion waits for it, and runs one upgrade instead of two.
+    pub(crate) fn children(&self) -> Vec<Child> {
+        let Wish { app, release, .. } = self.wish;
+        let (name, namespace) = (release.name.as_str(), release.namespace.as_str());
+        let source = self.source_spec.clone().map(|spec| match self.wish.source_kind() {
+            ChartSourceKind::OciRepository => Child::new::<OciRepository>(namespace, name).spec(spec),
+            ChartSourceKind::HelmRepository => Child::new::<HelmRepository>(namespace, name).spec(spec),
+        });
+        let release = Child::new::<HelmRelease>(namespace, name).spec(self.release_spec.clone());
+        source.into_iter().chain([release]).map(|child| marked(app, child, self.change())).collect()
+    }
+}
+
+impl<'a> Wish<'a> {
+    /// Everything that is made from it, once.
+    fn order(self) -> Order<'a> {
+        let (source_spec, release_spec) = (self.source_spec(), self.release_spec());
+        // A source of somebody else has the version, and the children do not.
+        let chart = [&self.chart.name, &self.chart.version];
+        let digest = agent_protocol::digest_of(&json!([chart, source_spec, release_spec]));
+        Order { wish: self, chart: self.chart, source_spec, release_spec, digest }
+    }
+
+    fn referenced(&self) -> Option<&'a ChartSourceRef> {
+        match self.source {
+            ChartSource::Reference(reference) => Some(reference),
+            ChartSource::Url(..) => None,
+        }
     }
 
     fn source_kind(&self) -> ChartSourceKind {
@@ -105,30 +153,6 @@ impl<'a> Order<'a> {
 
     fn source_name(&self) -> &'a str {
         self.referenced().map_or(&self.release.name, |reference| &reference.name)
-    }
-
-    /// The digest of what the spec asks of Flux, pauses apart: what an approval is bound to.
-    pub(crate) fn digest(&self) -> String {
-        // A source of somebody else has the version, and the children do not.
-        let chart = [&self.chart.name, &self.chart.version];
-        agent_protocol::digest_of(&json!([chart, self.source_spec(), self.release_spec()]))
-    }
-
-    /// A short name for it that fits into a label.
-    pub(crate) fn change(&self) -> String {
-        self.digest().chars().take(16).collect()
-    }
-
-    /// Source first: a release that sees a source in motion waits for it, and runs one upgrade instead of two.
-    pub(crate) fn children(&self) -> Vec<Child> {
-        let (name, namespace) = (self.release.name.as_str(), self.release.namespace.as_str());
-        let source = self.source_spec().map(|spec| match self.source_kind() {
-            ChartSourceKind::OciRepository => Child::new::<OciRepository>(namespace, name).spec(spec),
-            ChartSourceKind::HelmRepository => Child::new::<HelmRepository>(namespace, name).spec(spec),
-        });
-        let release = Child::new::<HelmRelease>(namespace, name).spec(self.release_spec());
-        let change = self.change();
-        source.into_iter().chain([release]).map(|child| marked(self.app, child, &change)).collect()
     }
 
     /// Nothing if somebody else keeps the source.
@@ -207,7 +231,8 @@ pub(crate) fn as_it_is(app: &ApplicationInstance, live: &HelmRelease, suspension
     if let Some(spec) = spec.as_object_mut() {
         match suspension {
             Suspension::On => spec.insert("suspend".to_owned(), true.into()),
-            Suspension::Off => spec.remove("suspend"),
+            // Not left out: somebody else may have set it, which then shows as a conflict.
+            Suspension::Off => spec.insert("suspend".to_owned(), false.into()),
         };
     }
     let child = Child::new::<HelmRelease>(&namespace, &live.name_any());
@@ -360,7 +385,7 @@ mod tests {
     #[test]
     fn suspending_is_no_change_and_another_version_is() {
         let mut app = instance();
-        let change = Order::of(&app).unwrap().change();
+        let change = Order::of(&app).unwrap().change().to_owned();
         app.spec.suspend = true;
         assert_eq!(Order::of(&app).unwrap().change(), change);
         app.spec.chart.as_mut().unwrap().version = "1.3.0".to_owned();

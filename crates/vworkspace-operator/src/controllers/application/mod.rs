@@ -6,6 +6,8 @@
 mod asking;
 mod children;
 mod decide;
+#[cfg(test)]
+mod exploration;
 mod looking;
 mod observe;
 

@@ -37,7 +37,7 @@ pub(super) fn of(
     }
     let (namespace, uid) = (app.namespace().unwrap_or_default(), app.uid().unwrap_or_default());
     let kind = ApplicationInstance::kind(&());
-    let expected = Expected { cluster, namespace: &namespace, kind: &kind, uid: &uid, digest: &digest };
+    let expected = Expected { cluster, namespace: &namespace, kind: &kind, uid: &uid, digest };
     let claim = app.spec.approvals.claim.as_deref().unwrap_or_default();
     let verified = keys.verify(claim, &expected, now).map_err(|refused| refused.to_string());
     let accepted = verified.and_then(|claim| match last.and_then(|last| last.approved_at.as_ref()) {
@@ -50,7 +50,7 @@ pub(super) fn of(
     });
     match accepted {
         Ok(claim) => Approval::Given(ApprovedChange {
-            digest,
+            digest: digest.to_owned(),
             claim_id: Some(claim.id),
             approved_at: Some(Time(claim.at)),
             time: Time(now),
@@ -58,7 +58,8 @@ pub(super) fn of(
         // What is out already needs none. An operator that died after handing it over still notes its claim above.
         Err(_) if is_with_flux => Approval::NotNeeded,
         Err(why) => Approval::Missing(format!(
-            "spec.approvals.claim: {why}. To approve: cluster {cluster}, uid {uid}, digest {digest}."
+            "spec.approvals.claim: {}. To approve: cluster {cluster}, uid {uid}, digest {digest}.",
+            why.trim_end_matches('.')
         )),
     }
 }

@@ -6,7 +6,7 @@ use operator_kit::{Cause, Sight};
 use tracing::debug;
 use vworkspace_api::application_instance::{ApplicationInstance, Blocked};
 
-use super::reading::{Reading, SourceTrouble};
+use super::reading::{Reading, SourceTrouble, said, speaks_of};
 use super::{approval, pause};
 use crate::catalog_policy::CatalogPolicy;
 use crate::controllers::application::children::{Order, oci_tag};
@@ -51,12 +51,15 @@ impl Blocker {
     }
 }
 
+/// How a refusal begins that Flux met, not we.
+const FLUX_SAYS: &str = "Flux reports: ";
+
 /// What the blockers are looked for in.
 #[derive(Clone, Copy)]
 pub(super) struct Situation<'a> {
     pub(super) app: &'a ApplicationInstance,
     pub(super) world: &'a World,
-    pub(super) order: Result<Order<'a>, &'a str>,
+    pub(super) order: Result<&'a Order<'a>, &'a str>,
     pub(super) seen: &'a Reading,
     /// Whether Flux already has what the spec asks for.
     pub(super) is_with_flux: bool,
@@ -232,9 +235,9 @@ fn missing_approval(Situation { approval, .. }: Situation<'_>) -> Option<Blocker
 }
 
 /// The API server's answer to the last plan.
-fn refused(Situation { world, .. }: Situation<'_>) -> Option<Blocker> {
+fn refused(Situation { app, world, .. }: Situation<'_>) -> Option<Blocker> {
     let refusal = world.refusals.first()?;
-    let message = refusal.message.clone();
+    let message = said(app, &refusal.message);
     Some(match refusal.cause {
         Cause::Forbidden => Blocker::Refused(Blocked::PolicyDenied, message),
         // Not InvalidSpec: that would be for ever, and Flux's schema is not ours.
@@ -252,24 +255,30 @@ fn missing_chart(Situation { seen, .. }: Situation<'_>) -> Option<Blocker> {
     }
 }
 
+/// The Secret or ConfigMap that is waited for, also if something else is reported as the first blocker.
+pub(super) fn missing_secret(situation: Situation<'_>) -> Option<String> {
+    let blocker = missing_values(situation).or_else(|| unsynced_secret(situation))?;
+    blocker.condition().map(|(_, message)| message.to_owned())
+}
+
 /// Flux tells which Secret, ConfigMap or key it misses; its other words can quote the values and are not copied.
 fn missing_values(Situation { app, world, seen, .. }: Situation<'_>) -> Option<Blocker> {
-    let release = world.release.present()?;
-    let told = condition(&release.status.conditions, "Ready").filter(|ready| ready.reason == "ValuesError");
+    let release = world.release.present().filter(|_| *seen != Reading::Unseen)?;
+    let told = condition(&release.status.conditions, "Ready")
+        .filter(|ready| ready.reason == "ValuesError" && speaks_of(release, ready));
     let message = match told {
         Some(ready) => safe(&ready.message, Quotes::Trusted),
         // Flux looks again: until it has, they are still missing.
-        None if *seen == Reading::NoNews => missing_before(app)?,
+        None if *seen == Reading::NoNews => told_before(app, Blocked::MissingSecret)?,
         None => return None,
     };
     message.ends_with("not found").then_some(Blocker::AtFlux(Blocked::MissingSecret, message))
 }
 
-/// What Flux missed when it last said so. What an ExternalSecret lacks is seen anew each time.
-fn missing_before(app: &ApplicationInstance) -> Option<String> {
-    let status = app.status.as_ref()?;
-    let is_missing = status.conditions.read::<Blocked>() == Some(Blocked::MissingSecret);
-    let told = status.conditions.get(Blocked::TYPE.name).filter(|_| is_missing)?;
+/// What was said of this very spec when Flux last had something to say.
+fn told_before(app: &ApplicationInstance, reason: Blocked) -> Option<String> {
+    let status = app.status.as_ref().filter(|status| status.conditions.read::<Blocked>() == Some(reason))?;
+    let told = status.conditions.get(Blocked::TYPE.name)?;
     (told.observed_generation == app.metadata.generation).then(|| told.message.clone())
 }
 
@@ -280,10 +289,15 @@ fn unsynced_secret(Situation { world, .. }: Situation<'_>) -> Option<Blocker> {
 }
 
 /// An admission policy, a quota or missing rights of Flux.
-fn denied_at_flux(Situation { seen, .. }: Situation<'_>) -> Option<Blocker> {
-    let Reading::Failed(failure) = seen else { return None };
+fn denied_at_flux(Situation { app, seen, .. }: Situation<'_>) -> Option<Blocker> {
+    if *seen == Reading::NoNews {
+        // Flux looks again: until it has, what it said still holds. Other refusals are seen anew each time.
+        let told = told_before(app, Blocked::PolicyDenied).filter(|told| told.starts_with(FLUX_SAYS))?;
+        return Some(Blocker::AtFlux(Blocked::PolicyDenied, told));
+    }
+    let failure = seen.failure()?;
     let says = |word: &str| failure.message.contains(word);
     let is_denied =
         ["is forbidden", "denied the request", "denied request", "exceeded quota"].into_iter().any(says);
-    is_denied.then(|| Blocker::AtFlux(Blocked::PolicyDenied, failure.message.clone()))
+    is_denied.then(|| Blocker::AtFlux(Blocked::PolicyDenied, format!("{FLUX_SAYS}{}", failure.message)))
 }

@@ -2,6 +2,7 @@
 
 use vworkspace_api::application_instance::Degraded;
 
+use super::pause::Pause;
 use super::readiness::Checks;
 use super::reading::{Failure, Left, Reading};
 use super::status::{Facts, History, Rule, Said, rule};
@@ -18,7 +19,7 @@ pub(super) const RULES: &[Rule<Degraded>] = &[
 ];
 
 fn rolled_back(facts: &Facts<'_>, history: History) -> Option<Said<Degraded>> {
-    let Reading::Failed(Failure { message, left: Left::RolledBackTo(version), .. }) = &facts.reading else {
+    let Failure { message, left: Left::RolledBackTo(version), .. } = facts.reading.failure()? else {
         return None;
     };
     let told = || format!("Rolled back: {version} runs. {message}");
@@ -26,7 +27,7 @@ fn rolled_back(facts: &Facts<'_>, history: History) -> Option<Said<Degraded>> {
 }
 
 fn damaged(facts: &Facts<'_>, history: History) -> Option<Said<Degraded>> {
-    let Reading::Failed(Failure { message, left: Left::Damaged, .. }) = &facts.reading else { return None };
+    let Failure { message, left: Left::Damaged, .. } = facts.reading.failure()? else { return None };
     history.was_released.then(|| Said::This(Degraded::HelmReleaseDegraded, message.clone()))
 }
 
@@ -34,29 +35,30 @@ fn chart_source(facts: &Facts<'_>, _: History) -> Option<Said<Degraded>> {
     Some(Said::This(Degraded::ChartUnreachable, facts.unreachable.clone()?))
 }
 
-fn check_fails(facts: &Facts<'_>, _: History) -> Option<Said<Degraded>> {
-    match (&facts.reading, &facts.checks) {
-        (Reading::Released(_), Checks::Fail(message)) => {
-            Some(Said::This(Degraded::EndpointUnreachable, message.clone()))
-        }
-        _ => None,
-    }
+/// Services are asked once the release is in place, and after that until they answer.
+fn check_fails(facts: &Facts<'_>, history: History) -> Option<Said<Degraded>> {
+    let Checks::Fail(message) = &facts.checks else { return None };
+    let is_asked = matches!(facts.reading, Reading::Released(_))
+        || history.degraded == Some(Degraded::EndpointUnreachable);
+    is_asked.then(|| Said::This(Degraded::EndpointUnreachable, message.clone()))
 }
 
 fn drifted(facts: &Facts<'_>, _: History) -> Option<Said<Degraded>> {
-    let message = facts.drift.as_ref().filter(|_| matches!(facts.reading, Reading::Released(_)))?;
-    Some(Said::This(Degraded::Drifted, message.clone()))
+    Some(Said::This(Degraded::Drifted, facts.drift.clone()?))
 }
 
-/// Only a success says that what was broken is whole again; that a chart source answers shows by itself.
+/// Only a success says that what failed is whole again. What is observed by itself has gone when it is not seen any more;
+/// nobody looks for drift while the release is suspended.
 fn fine(facts: &Facts<'_>, history: History) -> Option<Said<Degraded>> {
-    let is_proven = matches!(facts.reading, Reading::Released(_)) && !facts.is_awaited();
-    Some(match history.degraded {
-        None | Some(Degraded::NotDegraded) => Said::This(Degraded::NotDegraded, String::new()),
-        Some(Degraded::ChartUnreachable | Degraded::Recovered) => {
-            Said::This(Degraded::Recovered, String::new())
+    let is_released = matches!(facts.reading, Reading::Released(_));
+    let is_over = match history.degraded {
+        None | Some(Degraded::NotDegraded) => {
+            return Some(Said::This(Degraded::NotDegraded, String::new()));
         }
-        Some(_) if is_proven => Said::This(Degraded::Recovered, String::new()),
-        Some(_) => Said::AsBefore,
-    })
+        Some(Degraded::ChartUnreachable | Degraded::Recovered) => true,
+        Some(Degraded::EndpointUnreachable) => facts.checks == Checks::Pass,
+        Some(Degraded::Drifted) => !facts.pause.is_some_and(Pause::suspends_the_release),
+        Some(Degraded::UpgradeFailed | Degraded::HelmReleaseDegraded) => is_released && !facts.is_awaited(),
+    };
+    Some(if is_over { Said::This(Degraded::Recovered, String::new()) } else { Said::AsBefore })
 }

@@ -86,18 +86,23 @@ fn managed(
     let pausing = pause::of(app, world, now);
     let pause = pausing.pause.as_ref();
     let seen = reading::of(app, world);
-    let blocker = blocker::first(Situation {
+    let situation = |seen| Situation {
         app,
         world,
-        order: order.as_ref().map(|order| *order).map_err(String::as_str),
-        seen: &seen,
+        order: order.as_ref().map_err(String::as_str),
+        seen,
         is_with_flux,
         approval: &approval,
         now,
-    });
+    };
+    let blocker = blocker::first(situation(&seen));
     let handover = Handover::of(app, world, order.as_ref().ok(), is_with_flux, pause, blocker.as_ref());
     // What Flux told before it was given the change says nothing about it.
-    let reading = if handover.change == Change::GoesOut { Reading::Unseen } else { seen };
+    let (reading, blocker) = match handover.change {
+        Change::GoesOut => (&Reading::Unseen, blocker::first(situation(&Reading::Unseen))),
+        Change::WithFlux | Change::Waits => (&seen, blocker),
+    };
+    let missing_secret = blocker::missing_secret(situation(reading));
     let is_released = matches!(reading, Reading::Released(_));
     let unreachable = reading::unreachable_source(world, rules.chart_unreachable_after);
     let drift = drift::current(app, world, now);
@@ -105,6 +110,7 @@ fn managed(
         pausing.look_again,
         drift.as_ref().map(|drift| drift.until),
         unreachable.as_ref().map(|trouble| trouble.counts_from),
+        readiness::next_expiry(world, now),
     ];
     let status = status::of(&status::Facts {
         app,
@@ -112,6 +118,7 @@ fn managed(
         blocker,
         change: handover.change,
         reading,
+        missing_secret,
         certificate: readiness::missing_certificate(world, now),
         checks: readiness::checks(app, world),
         warnings: readiness::warnings(app, world),
@@ -135,7 +142,7 @@ fn managed(
         deletions: handover.deletions,
         nudges: request::nudges(app, world, pause),
         interests: interests(app, request::values_are_in_trouble(world)),
-        errands: readiness::questions(world, is_released),
+        errands: readiness::questions(app, world, is_released),
         wake_at: wake_at.into_iter().flatten().filter(|at| *at > now).min(),
         ..Plan::only_status(Finalizer::Hold, status)
     }
@@ -176,19 +183,22 @@ impl Handover {
     ) -> Self {
         let known = app.status.as_ref().and_then(|status| status.last_applied_chart.clone());
         match (order, pause) {
-            (Some(order), None) if !blocker.is_some_and(Blocker::forbids_handing_over) => Self {
-                children: order.children(),
-                deletions: outdated(world),
-                change: match (is_with_flux, blocker.is_some_and(Blocker::keeps_the_change_back)) {
-                    // Also when Flux once had it: somebody has changed it since and does not let us put it right.
-                    (_, true) => Change::Waits,
-                    (true, false) => Change::WithFlux,
-                    (false, false) => Change::GoesOut,
-                },
-                chart: if is_with_flux || blocker.is_none() { Some(order.chart.into()) } else { known },
-            },
+            (Some(order), None) if !blocker.is_some_and(Blocker::forbids_handing_over) => {
+                let is_kept_back = blocker.is_some_and(Blocker::keeps_the_change_back);
+                Self {
+                    children: order.children(),
+                    deletions: outdated(world),
+                    change: match (is_with_flux, is_kept_back) {
+                        // Also when Flux once had it: somebody has changed it since and does not let us put it right.
+                        (_, true) => Change::Waits,
+                        (true, false) => Change::WithFlux,
+                        (false, false) => Change::GoesOut,
+                    },
+                    chart: if is_with_flux || !is_kept_back { Some(order.chart.into()) } else { known },
+                }
+            }
             _ => Self {
-                children: suspended(app, world, pause).into_iter().collect(),
+                children: as_paused(app, world, pause).into_iter().collect(),
                 deletions: Vec::new(),
                 change: if is_with_flux { Change::WithFlux } else { Change::Waits },
                 chart: known,
@@ -197,10 +207,16 @@ impl Handover {
     }
 }
 
-/// The release as it stands, but suspended, if that is how the instance is paused.
-fn suspended(app: &ApplicationInstance, world: &World, pause: Option<&Pause>) -> Option<Child> {
+/// The release as it stands, but suspended if that is how the instance is paused. What we suspended goes on when the
+/// pause is over, also while the change itself has to wait for something else.
+fn as_paused(app: &ApplicationInstance, world: &World, pause: Option<&Pause>) -> Option<Child> {
     let release = world.release.present().filter(|release| !release.is_being_deleted())?;
-    pause?.suspends_the_release().then(|| children::as_it_is(app, release, Suspension::On))
+    let as_it_is = |suspension| Some(children::as_it_is(app, release, suspension));
+    match pause {
+        Some(pause) if pause.suspends_the_release() => as_it_is(Suspension::On),
+        None if release.is_suspended() && pause::was_ours(app) => as_it_is(Suspension::Off),
+        Some(_) | None => None,
+    }
 }
 
 /// Sources of ours that the spec does not ask for any more.
@@ -212,7 +228,7 @@ fn outdated(world: &World) -> Vec<Deletion> {
 /// Whether Flux already has what the spec asks for.
 fn is_with_flux(world: &World, order: &Order<'_>) -> bool {
     let change = order.change();
-    let carries = |meta: &ObjectMeta| children::change_of(meta) == Some(change.as_str());
+    let carries = |meta: &ObjectMeta| children::change_of(meta) == Some(change);
     let has_source = order.referenced().is_some()
         || world.source.present().is_some_and(|source| carries(&source.metadata));
     has_source && world.release.present().is_some_and(|release| carries(&release.metadata))

@@ -1,5 +1,7 @@
 //! Whether changes of the spec go out.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 use kube::ResourceExt;
 use vworkspace_api::application_instance::{ApplicationInstance, MaintenanceWindow, Suspended};
@@ -8,6 +10,7 @@ use crate::controllers::application::observe::World;
 use crate::windows::{self, State};
 
 const RECONCILE: &str = "apps.vworkspace.io/reconcile";
+const DAY: Duration = Duration::from_hours(24);
 
 /// Why an instance is left alone.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,7 +20,7 @@ pub(super) enum Pause {
     /// By its spec: its release is suspended too.
     Suspended,
     /// By a maintenance window: the same until it closes.
-    Window { name: String, until: Timestamp },
+    Window { name: String, until: Option<Timestamp> },
 }
 
 impl Pause {
@@ -54,7 +57,8 @@ pub(super) fn of(app: &ApplicationInstance, world: &World, now: Timestamp) -> Pa
     // Windows that cannot be understood are told as InvalidSpec or PolicyDenied, and hold changes back that way.
     let window = windows::state(&all_windows(app, world), now).ok();
     let look_again = match &window {
-        Some(State::Open { until, .. }) => Some(*until),
+        // One that never closes is looked at once a day.
+        Some(State::Open { until, .. }) => until.or_else(|| now.checked_add(DAY).ok()),
         Some(State::Closed { opens_at }) => *opens_at,
         None => None,
     };
@@ -72,6 +76,12 @@ pub(super) fn by_hand(app: &ApplicationInstance) -> Option<Pause> {
         return Some(Pause::Annotated);
     }
     app.spec.suspend.then_some(Pause::Suspended)
+}
+
+/// Whether it was last said to be paused in the way that suspends the release.
+pub(super) fn was_ours(app: &ApplicationInstance) -> bool {
+    let said = app.status.as_ref().and_then(|status| status.conditions.read::<Suspended>());
+    matches!(said, Some(Suspended::ManuallySuspended | Suspended::MaintenanceWindow))
 }
 
 /// What is wrong with a window of the spec.
@@ -99,6 +109,7 @@ pub(super) fn condition(pause: Option<&Pause>) -> (Suspended, String) {
             (Suspended::ManuallySuspended, "spec.suspend is true. Set it to false to go on.")
         }
         Some(Pause::Window { name, until }) => {
+            let until = until.map_or("it is changed: it never closes".to_owned(), |until| until.to_string());
             return (
                 Suspended::MaintenanceWindow,
                 format!("Maintenance window '{name}' is open; changes wait until {until}."),

@@ -1,7 +1,9 @@
 //! Whether the application answers, beyond what Flux knows.
 
 use jiff::Timestamp;
-use vworkspace_api::application_instance::ApplicationInstance;
+use vworkspace_api::application_instance::{ApplicationInstance, Degraded};
+
+use super::reading::said;
 
 use crate::certificates;
 use crate::controllers::application::asking::{Asked, Checked, Question};
@@ -57,7 +59,7 @@ fn unserved_host(app: &ApplicationInstance, world: &World) -> Option<String> {
     let rules = world.ingresses.iter().filter_map(|ingress| ingress.spec.as_ref()?.rules.as_ref()).flatten();
     let mut hosts = rules.filter_map(|rule| rule.host.as_deref());
     match wanted.host.as_deref().filter(|host| !host.is_empty()) {
-        Some(host) => (!hosts.any(|known| known == host))
+        Some(host) => (!hosts.any(|known| serves(known, host)))
             .then(|| format!("No Ingress of the release serves {host} (spec.integrations.ingress.host).")),
         None => world
             .ingresses
@@ -66,8 +68,24 @@ fn unserved_host(app: &ApplicationInstance, world: &World) -> Option<String> {
     }
 }
 
-/// What to ask from now on: the chart as soon as there is one, the Services once the release is in place.
-pub(super) fn questions(world: &World, is_released: bool) -> Vec<Question> {
+/// When the first certificate expires, which nobody tells.
+pub(super) fn next_expiry(world: &World, now: Timestamp) -> Option<Timestamp> {
+    let ends = world.certificates.iter().flatten().filter_map(|known| known.status.not_after.as_ref());
+    ends.map(|end| end.0).filter(|end| *end > now).min()
+}
+
+/// A wildcard stands for one label.
+fn serves(known: &str, host: &str) -> bool {
+    let below =
+        |parent: &str| host.split_once('.').is_some_and(|(label, rest)| !label.is_empty() && rest == parent);
+    known == host || known.strip_prefix("*.").is_some_and(below)
+}
+
+/// What to ask from now on: the chart as soon as there is one, the Services once the release is in place, and for as long as
+/// one of them is said not to answer.
+pub(super) fn questions(app: &ApplicationInstance, world: &World, is_released: bool) -> Vec<Question> {
+    let degraded = app.status.as_ref().and_then(|status| status.conditions.read::<Degraded>());
+    let is_released = is_released || degraded == Some(Degraded::EndpointUnreachable);
     let chart = match &world.chart {
         ChartReading::Absent => None,
         ChartReading::Pending(artifact) | ChartReading::Done(artifact, _) => {
@@ -86,21 +104,25 @@ pub(super) fn missing_certificate(world: &World, now: Timestamp) -> Option<Strin
         .find_map(|certificate| certificates::waiting_for(certificate, now))
 }
 
-/// What deserves attention although everything runs; `None` while the chart is still being read.
+/// What deserves attention although everything runs; `None` while nothing is known of the chart.
 pub(super) fn warnings(app: &ApplicationInstance, world: &World) -> Option<Vec<String>> {
-    let facts = match &world.chart {
-        ChartReading::Pending(_) => return None,
-        ChartReading::Absent => None,
-        ChartReading::Done(_, facts) => facts.as_ref(),
+    let failed_test = failed_test(app, world);
+    let of_chart = match &world.chart {
+        ChartReading::Done(_, Some(facts)) => {
+            let inline =
+                app.spec.values.as_ref().and_then(|values| values.inline.clone()).unwrap_or_default();
+            chart_archive::warnings(facts, &inline)
+        }
+        _ if failed_test.is_some() => Vec::new(),
+        ChartReading::Absent | ChartReading::Pending(_) | ChartReading::Done(_, None) => return None,
     };
-    let inline = app.spec.values.as_ref().and_then(|values| values.inline.clone()).unwrap_or_default();
-    let of_chart = facts.map(|facts| chart_archive::warnings(facts, &inline)).unwrap_or_default();
-    Some(failed_test(world).into_iter().chain(of_chart).collect())
+    Some(failed_test.into_iter().chain(of_chart).collect())
 }
 
 /// A Helm test that failed and is ignored.
-fn failed_test(world: &World) -> Option<String> {
-    let release = world.release.present()?;
+fn failed_test(app: &ApplicationInstance, world: &World) -> Option<String> {
+    let release = world.release.present().filter(|_| app.spec.tests.ignore_failures)?;
     let test = condition(&release.status.conditions, "TestSuccess")?;
-    (test.status == "False").then(|| format!("a Helm test failed and is ignored: {}", test.message))
+    let told = || format!("a Helm test failed and is ignored: {}", said(app, &test.message));
+    (test.status == "False").then(told)
 }

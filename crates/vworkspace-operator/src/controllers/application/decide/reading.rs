@@ -6,10 +6,14 @@ use std::time::Duration;
 use jiff::Timestamp;
 use operator_kit::Sight;
 use serde_json::Value;
-use vworkspace_api::application_instance::{ApplicationInstance, Ready, SuccessfulRelease, ValuesSource};
+use vworkspace_api::application_instance::{
+    ApplicationInstance, ApplicationInstanceStatus, Blocked, Ready, Reconciling, SuccessfulRelease,
+    ValuesSource,
+};
 
+use crate::controllers::application::children::change_of;
 use crate::controllers::application::observe::{Seen, World};
-use crate::flux::{Artifact, HelmRelease, Snapshot, Source, condition, is_true};
+use crate::flux::{Artifact, FluxCondition, HelmRelease, Snapshot, Source, condition, is_true};
 use crate::quotation::{Quotes, safe};
 
 /// How the release is doing.
@@ -29,6 +33,18 @@ pub(super) enum Reading {
     Released(Snapshot),
     /// Flux is between two looks: what was concluded before still holds.
     NoNews,
+    /// Suspended before Flux was done with the change, and with what it had come to.
+    Halted(Option<Failure>),
+}
+
+impl Reading {
+    /// What went wrong, if the last action failed.
+    pub(super) fn failure(&self) -> Option<&Failure> {
+        match self {
+            Reading::Failed(failure) | Reading::Halted(Some(failure)) => Some(failure),
+            _ => None,
+        }
+    }
 }
 
 /// An action that failed.
@@ -47,7 +63,7 @@ pub(super) enum Left {
     Untouched,
     /// The revision that was tried, or parts of it.
     Damaged,
-    /// This chart version, which was put back.
+    /// This revision, which was put back.
     RolledBackTo(String),
 }
 
@@ -69,17 +85,29 @@ pub(super) enum SourceTrouble {
     Unreachable(String),
 }
 
+/// What is said of a release that is there.
+pub(super) const IN_PLACE: [Ready; 3] =
+    [Ready::HelmReleaseReady, Ready::HelmReleaseReadyWithWarnings, Ready::EndpointUnreachable];
+
+/// The instance stays, so somebody else did it.
+const DELETED: &str = "Somebody deleted the HelmRelease; it is made again when Flux has uninstalled it.";
+
 pub(super) fn of(app: &ApplicationInstance, world: &World) -> Reading {
-    let known = known_names(app);
-    let known: Vec<&str> = known.iter().map(String::as_str).collect();
-    let quotes = if has_secret_values(app) { Quotes::Untrusted { known: &known } } else { Quotes::Trusted };
+    let told = |failure: Failure| Failure { message: said(app, &failure.message), ..failure };
     match seen(app, world) {
-        Reading::InProgress(message) => Reading::InProgress(safe(&message, quotes)),
-        Reading::Failed(failure) => {
-            Reading::Failed(Failure { message: safe(&failure.message, quotes), ..failure })
-        }
+        // Flux's own words about what it does.
+        Reading::InProgress(message) => Reading::InProgress(safe(&message, Quotes::Trusted)),
+        Reading::Failed(failure) => Reading::Failed(told(failure)),
+        Reading::Halted(Some(failure)) => Reading::Halted(Some(told(failure))),
         reading => reading,
     }
+}
+
+/// What somebody else said about the application, without what must not get out.
+pub(super) fn said(app: &ApplicationInstance, message: &str) -> String {
+    let known = known_names(app);
+    let known: Vec<&str> = known.iter().map(String::as_str).collect();
+    safe(message, if has_secret_values(app) { Quotes::Untrusted { known: &known } } else { Quotes::Trusted })
 }
 
 /// Helm's errors can quote values, and what comes from a Secret must not get out that way.
@@ -101,18 +129,24 @@ fn seen(app: &ApplicationInstance, world: &World) -> Reading {
     else {
         return Reading::Unseen;
     };
+    if release.is_being_deleted() {
+        // Its conditions speak of what was, Ready=True included.
+        return Reading::InProgress(DELETED.to_owned());
+    }
     let chart = world.helm_chart.as_ref();
     let known = app.status.as_ref().and_then(|status| status.last_successful_release.as_ref());
-    if release.is_suspended() {
-        return suspended(release);
+    if release.is_suspended()
+        && let Some(reading) = running(release).or_else(|| released_before(release, source))
+    {
+        return reading;
     }
-    // A source that fails keeps its old artifact, and a release that runs it needs no other.
-    let needs_source = is_moving(source) || !is_attempted(release, source);
-    let trouble = source_trouble(source).or_else(|| source_trouble(chart.filter(|_| needs_source)?));
-    if let Some(trouble) = trouble.filter(|_| needs_source) {
+    if let Some(trouble) = trouble(app, release, source, chart) {
         return Reading::SourceTrouble(trouble);
     }
-    if is_moving(source) {
+    if release.is_suspended() {
+        return halted(app, release);
+    }
+    if is_moving(app, source) {
         return Reading::Fetching;
     }
     if !is_attempted(release, source) {
@@ -125,16 +159,51 @@ fn seen(app: &ApplicationInstance, world: &World) -> Reading {
         .unwrap_or(Reading::NoNews)
 }
 
-/// Flux does nothing for a suspended release but end what it had begun; its generations say nothing.
-fn suspended(release: &HelmRelease) -> Reading {
-    running(release).unwrap_or_else(|| match release.status.history.first() {
-        Some(newest)
-            if newest.status == "deployed" && is_true(&release.status.conditions, "Released").is_some() =>
-        {
-            Reading::Released(newest.clone())
-        }
-        _ => Reading::NoNews,
-    })
+/// Flux does nothing for a suspended release but end what it had begun, and notes generations without a look at them. The
+/// last one it tried is what runs if nothing but the suspension came after it, here and at the source.
+fn released_before(release: &HelmRelease, source: &Source) -> Option<Reading> {
+    let status = &release.status;
+    let newest = status.history.first()?;
+    let only_suspended = release.metadata.generation == Some(status.last_attempted_generation + 1);
+    let has_source = change_of(&release.metadata) == change_of(&source.metadata)
+        && source.metadata.generation == Some(source.status.observed_generation);
+    let is_released = only_suspended
+        && has_source
+        && is_wanted(release, source, newest)
+        && newest.status == "deployed"
+        && is_true(&status.conditions, "Released").is_some();
+    is_released.then(|| Reading::Released(newest.clone()))
+}
+
+/// Whether the last verdict was that the release is there.
+fn was_in_place(app: &ApplicationInstance) -> bool {
+    let ready = app.status.as_ref().and_then(|status| status.conditions.read::<Ready>());
+    ready.is_some_and(|reason| IN_PLACE.contains(&reason))
+}
+
+/// Suspended, and not known to be released.
+fn halted(app: &ApplicationInstance, release: &HelmRelease) -> Reading {
+    let released = condition(&release.status.conditions, "Released").filter(|known| known.status == "False");
+    let failure = |message| Failure { message, then: Then::Retried, left: left(release) };
+    match released {
+        Some(released) => Reading::Halted(Some(failure(released.message.clone()))),
+        None if is_settled(app) && was_in_place(app) => Reading::NoNews,
+        None => Reading::Halted(None),
+    }
+}
+
+/// Why something cannot be fetched that is needed. A source that fails keeps its artifact: a release that is made from
+/// that, also with other values, needs no other. The chart out of a classic repository is fetched for the release.
+fn trouble(
+    app: &ApplicationInstance,
+    release: &HelmRelease,
+    source: &Source,
+    chart: Option<&Source>,
+) -> Option<SourceTrouble> {
+    let needs_source = is_moving(app, source);
+    let needs_chart = needs_source || !is_attempted(release, source);
+    let of_source = Some(source).filter(|_| needs_source).and_then(source_trouble);
+    of_source.or_else(|| chart.filter(|_| needs_chart).and_then(source_trouble))
 }
 
 /// Why the source cannot be fetched. `FetchFailed` stays while Flux retries; `Ready` flickers.
@@ -177,9 +246,15 @@ pub(super) fn unreachable_source(world: &World, patience: Duration) -> Option<Un
     }
 }
 
-/// Whether the source has not caught up with its spec.
-fn is_moving(source: &Source) -> bool {
-    source.metadata.generation != Some(source.status.observed_generation) || source.status.artifact.is_none()
+/// Whether the source has not caught up with its spec. One that only lost what it had stored, which source-controller does
+/// at each of its restarts, changes nothing about a release that has its verdict.
+fn is_moving(app: &ApplicationInstance, source: &Source) -> bool {
+    // A HelmRepository of type oci is only an address: Flux writes no status.
+    if source.spec.type_ == "oci" {
+        return false;
+    }
+    source.metadata.generation != Some(source.status.observed_generation)
+        || (source.status.artifact.is_none() && !is_settled(app))
 }
 
 /// Whether Flux has really begun with this generation and this chart. `observedGeneration` proves nothing: it also moves
@@ -196,7 +271,7 @@ fn not_noticed(app: &ApplicationInstance, release: &HelmRelease) -> Reading {
         return Reading::Unseen;
     };
     match ready.reason.as_str() {
-        "ValuesError" => failure(release, values_error(&ready.message)),
+        "ValuesError" if speaks_of(release, ready) => failure(release, values_error(&ready.message)),
         _ if is_settled(app) => running(release).unwrap_or(Reading::NoNews),
         "SourceNotReady" | "ArtifactFailed" => Reading::Fetching,
         _ => running(release)
@@ -205,7 +280,8 @@ fn not_noticed(app: &ApplicationInstance, release: &HelmRelease) -> Reading {
 }
 
 /// Whether there was a verdict about this very spec. A change of ours is reported as under way together with handing it
-/// over, so what moved the release since was something else: a look of Flux, a pause that ended, or another's hand.
+/// over, so what moved the release since was something else: a look of Flux, a pause that ended, or another's hand. Not so
+/// a change that was said to wait, and is offered all the while.
 fn is_settled(app: &ApplicationInstance) -> bool {
     let verdicts = [
         Ready::HelmReleaseReady,
@@ -218,7 +294,15 @@ fn is_settled(app: &ApplicationInstance) -> bool {
     app.status.as_ref().is_some_and(|status| {
         status.observed_generation == app.metadata.generation
             && status.conditions.read::<Ready>().is_some_and(|reason| verdicts.contains(&reason))
+            && !may_have_waited(status)
     })
+}
+
+/// Whether the status said that a change waits. A stall hides that behind `Reconciling=False`.
+fn may_have_waited(status: &ApplicationInstanceStatus) -> bool {
+    let with_flux = [Blocked::NotBlocked, Blocked::Unblocked, Blocked::MissingSecret];
+    status.conditions.read::<Reconciling>() == Some(Reconciling::ChangePending)
+        || status.conditions.read::<Blocked>().is_some_and(|reason| !with_flux.contains(&reason))
 }
 
 /// Flux has given up on this generation; the cause is anywhere but in `Ready`.
@@ -246,6 +330,11 @@ fn failed(release: &HelmRelease) -> Option<Reading> {
         && (running(release).is_some() || is_between_tries(release));
     (has_failed || is_retrying)
         .then(|| failure(release, cause(release).unwrap_or_else(|| ready.message.clone())))
+}
+
+/// Whether a condition is about the release as it is now.
+pub(super) fn speaks_of(release: &HelmRelease, condition: &FluxCondition) -> bool {
+    condition.observed_generation.is_none_or(|observed| release.metadata.generation == Some(observed))
 }
 
 /// Flux has failed, has cleaned up and will try again in a moment.
@@ -287,9 +376,13 @@ fn left(release: &HelmRelease) -> Left {
     let newest = release.status.history.first().filter(|newest| newest.status == "deployed");
     let is_back = is_true(conditions, "Remediated").is_some_and(|known| known.reason == "RollbackSucceeded");
     match newest {
-        Some(newest) if is_back => Left::RolledBackTo(newest.chart_version.clone()),
-        _ if is_true(conditions, "Released").is_some() => Left::Untouched,
-        _ => Left::Damaged,
+        Some(newest) if is_back => Left::RolledBackTo(format!(
+            "revision {} with chart version {}",
+            newest.version, newest.chart_version
+        )),
+        _ if condition(conditions, "Released").is_some_and(|known| known.status == "False") => Left::Damaged,
+        // Helm has not begun with it, whatever Flux complains about.
+        _ => Left::Untouched,
     }
 }
 
@@ -304,22 +397,35 @@ fn running(release: &HelmRelease) -> Option<Reading> {
 fn released(release: &HelmRelease, source: &Source, known: Option<&SuccessfulRelease>) -> Option<Reading> {
     let status = &release.status;
     let newest = status.history.first()?;
-    let is_wanted = match release.spec.pointer("/chart/spec/version").and_then(Value::as_str) {
-        Some(version) => version == newest.chart_version,
-        None => digest(source) == Some(newest.oci_digest.as_str()),
-    };
-    let is_new_success = is_true(&status.conditions, "Ready").is_some()
-        && is_true(&status.conditions, "Reconciling").is_none();
+    let is_ready = is_true(&status.conditions, "Ready").is_some();
+    let is_new_success = is_ready && is_true(&status.conditions, "Reconciling").is_none();
     let is_known = known.is_some_and(|known| {
         (known.revision, known.chart_version.as_str()) == (newest.version, newest.chart_version.as_str())
     });
-    let stands = is_new_success || (is_known && is_waiting(release));
+    // A look that finds nothing to do ends with Ready=True and Reconciling=True, for a moment.
+    let stands = is_new_success || (is_known && (is_ready || is_waiting(release)));
     let is_released = stands
-        && is_wanted
+        && is_wanted(release, source, newest)
         && newest.status == "deployed"
         && is_true(&status.conditions, "Released").is_some()
         && release.metadata.generation == Some(status.observed_generation);
     is_released.then(|| Reading::Released(newest.clone()))
+}
+
+/// Whether a revision has the chart that is asked for.
+fn is_wanted(release: &HelmRelease, source: &Source, revision: &Snapshot) -> bool {
+    match release.spec.pointer("/chart/spec/version").and_then(Value::as_str) {
+        Some(version) => is_same_version(version, &revision.chart_version),
+        None => digest(source) == Some(revision.oci_digest.as_str()),
+    }
+}
+
+/// Flux takes a version for a constraint: `v1.2.3` finds 1.2.3, and 1.2.3 also finds 1.2.3+build.
+fn is_same_version(wanted: &str, found: &str) -> bool {
+    let bare = |version: &str| version.strip_prefix('v').unwrap_or(version).to_owned();
+    let (wanted, found) = (bare(wanted), bare(found));
+    let plain = |version: &str| version.split('+').next().unwrap_or_default().to_owned();
+    wanted == found || (!wanted.contains('+') && wanted == plain(&found))
 }
 
 /// The digest of the chart that the source has, for a registry.

@@ -4,8 +4,8 @@ use vworkspace_api::application_instance::{Blocked, Ready};
 
 use super::Change;
 use super::readiness::Checks;
-use super::reading::{Failure, Left, Reading, SourceTrouble};
-use super::status::{Facts, History, Rule, Said, rule};
+use super::reading::{Failure, Left, Reading, SourceTrouble, Then};
+use super::status::{AWAITED, Facts, History, Rule, Said, rule};
 use crate::flux::Snapshot;
 
 /// In the order in which they are asked; the first that has something to say decides. An instance that is being deleted
@@ -18,7 +18,7 @@ pub(super) const RULES: &[Rule<Ready>] = &[
     rule(&[Ready::WaitingForCertificate], "a Certificate of the release is not issued", missing_certificate),
     rule(&[Ready::HelmReleaseFailed], "the last Helm action failed", failed),
     rule(&[Ready::Installing, Ready::Upgrading], "a Helm action runs, or Flux has the change and has not begun", in_progress),
-    rule(&[Ready::Reconciling], "Flux has said nothing of the release yet", unseen),
+    rule(&[Ready::Reconciling], "Flux has said nothing of the release yet, or is not to go on", unseen),
     rule(&[Ready::EndpointUnreachable], "a readiness check fails, or no Ingress serves the promised host", check_fails),
     rule(&[Ready::HelmReleaseReadyWithWarnings], "released, with something that deserves attention", warned),
     rule(&[Ready::HelmReleaseReady], "released, and every check passes", released),
@@ -39,18 +39,23 @@ fn chart_source(facts: &Facts<'_>, _: History) -> Option<Said<Ready>> {
 }
 
 fn missing_secret(facts: &Facts<'_>, _: History) -> Option<Said<Ready>> {
-    let (_, message) = facts.blocked().filter(|(reason, _)| *reason == Blocked::MissingSecret)?;
-    Some(Said::This(Ready::WaitingForSecret, message.to_owned()))
+    Some(Said::This(Ready::WaitingForSecret, facts.missing_secret.clone()?))
 }
 
 fn missing_certificate(facts: &Facts<'_>, _: History) -> Option<Said<Ready>> {
+    // Once Flux has given up, the certificate alone does not help.
+    if facts.reading.failure().is_some_and(|failure| failure.then == Then::GivenUp) {
+        return None;
+    }
     Some(Said::This(Ready::WaitingForCertificate, facts.certificate.clone()?))
 }
 
 fn failed(facts: &Facts<'_>, _: History) -> Option<Said<Ready>> {
-    let Reading::Failed(Failure { message, left, .. }) = &facts.reading else { return None };
+    let Failure { message, left, .. } = facts.reading.failure()?;
     let told = match left {
-        Left::RolledBackTo(version) => format!("{message} Rolled back: {version} runs."),
+        Left::RolledBackTo(revision) => {
+            format!("{}. Rolled back: {revision} runs.", message.trim_end_matches('.'))
+        }
         Left::Untouched | Left::Damaged => message.clone(),
     };
     Some(Said::This(Ready::HelmReleaseFailed, told))
@@ -63,7 +68,7 @@ fn in_progress(facts: &Facts<'_>, history: History) -> Option<Said<Ready>> {
         Reading::Unseen | Reading::Fetching if history.was_released && facts.change != Change::Waits => {
             "Flux has been given the change.".to_owned()
         }
-        Reading::NoNews if history.has_verdict => return Some(Said::AsBefore),
+        Reading::NoNews if history.has_word_of_flux => return Some(Said::AsBefore),
         Reading::NoNews => "Flux is looking at the release.".to_owned(),
         _ => return None,
     };
@@ -71,25 +76,30 @@ fn in_progress(facts: &Facts<'_>, history: History) -> Option<Said<Ready>> {
 }
 
 fn unseen(facts: &Facts<'_>, _: History) -> Option<Said<Ready>> {
-    let is_unseen = !matches!(facts.reading, Reading::Released(_));
-    is_unseen.then(|| Said::This(Ready::Reconciling, "Flux has not begun with the release yet.".to_owned()))
+    let message = match facts.reading {
+        Reading::Released(_) => return None,
+        Reading::Halted(_) => "The release was suspended before Flux was done with it.",
+        _ => "Flux has not begun with the release yet.",
+    };
+    Some(Said::This(Ready::Reconciling, message.to_owned()))
 }
 
 fn check_fails(facts: &Facts<'_>, history: History) -> Option<Said<Ready>> {
     match &facts.checks {
         Checks::Fail(message) => Some(Said::This(Ready::EndpointUnreachable, message.clone())),
         // Nobody knows before the first answer.
-        _ if facts.is_awaited() && history.has_verdict => Some(Said::AsBefore),
-        _ if facts.is_awaited() => {
-            let message = "The first answer of the readiness checks is awaited.";
-            Some(Said::This(Ready::Reconciling, message.to_owned()))
-        }
+        _ if facts.is_awaited() && history.has_verdict_of_release => Some(Said::AsBefore),
+        _ if facts.is_awaited() => Some(Said::This(Ready::Reconciling, AWAITED.to_owned())),
         _ => None,
     }
 }
 
-fn warned(facts: &Facts<'_>, _: History) -> Option<Said<Ready>> {
+fn warned(facts: &Facts<'_>, history: History) -> Option<Said<Ready>> {
     let Reading::Released(snapshot) = &facts.reading else { return None };
+    // While the chart cannot be read, what it said before still holds.
+    if facts.warnings.is_none() && history.was_warned {
+        return Some(Said::AsBefore);
+    }
     let warnings = facts.warnings.as_ref().filter(|warnings| !warnings.is_empty())?;
     let message = format!("{} Warning: {}.", runs(snapshot), warnings.join("; "));
     Some(Said::This(Ready::HelmReleaseReadyWithWarnings, message))

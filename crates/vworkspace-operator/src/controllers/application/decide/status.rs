@@ -15,7 +15,7 @@ use super::Change;
 use super::blocker::Blocker;
 use super::pause::{self, Pause};
 use super::readiness::Checks;
-use super::reading::{Reading, Then};
+use super::reading::{IN_PLACE, Reading, Then};
 use super::{degraded, ready};
 use crate::flux::Snapshot;
 
@@ -25,11 +25,13 @@ pub(super) struct Facts<'a> {
     pub(super) pause: Option<&'a Pause>,
     pub(super) blocker: Option<Blocker>,
     pub(super) change: Change,
-    pub(super) reading: Reading,
+    pub(super) reading: &'a Reading,
+    /// The Secret or ConfigMap that the application waits for.
+    pub(super) missing_secret: Option<String>,
     /// The certificate that the application waits for.
     pub(super) certificate: Option<String>,
     pub(super) checks: Checks,
-    /// Not known while the chart is being read.
+    /// Not known while the chart has not been read.
     pub(super) warnings: Option<Vec<String>>,
     pub(super) drift: Option<String>,
     /// The chart source, if it has been unreachable for long.
@@ -41,10 +43,14 @@ pub(super) struct Facts<'a> {
     pub(super) now: Timestamp,
 }
 
+const RESUMED: &str = "The change waits until reconciliation is resumed: see Suspended.";
+/// Until then nobody knows whether it is done.
+pub(super) const AWAITED: &str = "The first answer of the readiness checks is awaited.";
+
 pub(super) fn of(facts: &Facts<'_>) -> ApplicationInstanceStatus {
     let mut status = facts.app.status.clone().unwrap_or_default();
     let at = moment(facts.app, facts.now);
-    let history = History::of(&status);
+    let history = History::of(&status).and(facts.reading);
     let conditions = &mut status.conditions;
 
     if let Some(Said::This(reason, message)) = first(ready::RULES, facts, history) {
@@ -115,21 +121,38 @@ pub(super) struct History {
     /// Something was once released.
     pub(super) was_released: bool,
     was_blocked: bool,
+    /// A change waited to be handed over.
+    was_pending: bool,
     pub(super) degraded: Option<Degraded>,
-    /// There is something to keep while Flux has no news.
-    pub(super) has_verdict: bool,
+    /// What Flux told, which may be kept while it has no news. What else was said, such as Blocked, is seen anew each time.
+    pub(super) has_word_of_flux: bool,
+    /// What was said of a release that is in place, which may be kept while an answer about it is awaited.
+    pub(super) has_verdict_of_release: bool,
+    /// It was ready, with warnings.
+    pub(super) was_warned: bool,
 }
 
 impl History {
     pub(super) fn of(status: &ApplicationInstanceStatus) -> Self {
         let conditions = &status.conditions;
         let blocked = conditions.read::<Blocked>();
+        let ready = conditions.read::<Ready>();
+        let has_verdict_of_release = ready.is_some_and(|reason| IN_PLACE.contains(&reason));
         Self {
             was_released: status.last_successful_release.is_some(),
             was_blocked: blocked.is_some_and(|reason| reason != Blocked::NotBlocked),
+            was_pending: conditions.read::<Reconciling>() == Some(Reconciling::ChangePending),
             degraded: conditions.read::<Degraded>(),
-            has_verdict: conditions.read::<Ready>().is_some_and(|reason| reason != Ready::Reconciling),
+            has_word_of_flux: has_verdict_of_release
+                || matches!(ready, Some(Ready::HelmReleaseFailed | Ready::Installing | Ready::Upgrading)),
+            has_verdict_of_release,
+            was_warned: ready == Some(Ready::HelmReleaseReadyWithWarnings),
         }
+    }
+
+    /// A success that is seen now is history for the same status.
+    fn and(self, reading: &Reading) -> Self {
+        Self { was_released: self.was_released || matches!(reading, Reading::Released(_)), ..self }
     }
 }
 
@@ -138,7 +161,7 @@ fn reconciling(facts: &Facts<'_>, history: History) -> Option<(Reconciling, Stri
     if facts.change == Change::Waits {
         let why = match (&facts.blocker, &facts.pause) {
             (Some(Blocker::NotWritten(message)), _) => message.clone(),
-            (_, Some(_)) => "The change waits until reconciliation is resumed: see Suspended.".to_owned(),
+            (_, Some(_)) => RESUMED.to_owned(),
             (_, None) => "The change waits: see Blocked.".to_owned(),
         };
         return Some((Reconciling::ChangePending, why));
@@ -159,11 +182,14 @@ fn reconciling(facts: &Facts<'_>, history: History) -> Option<(Reconciling, Stri
         Reading::Failed(failure) if failure.then == Then::Retried => {
             (acting, "Flux will try again.".to_owned())
         }
-        // Until the first answer is there nobody knows whether it is done.
-        Reading::Released(_) if history.has_verdict && facts.is_awaited() => return None,
+        Reading::Released(_) if facts.is_awaited() && !history.has_verdict_of_release => {
+            (Reconciling::Reconciling, AWAITED.to_owned())
+        }
         Reading::Failed(_) | Reading::Released(_) => (Reconciling::Stable, String::new()),
-        Reading::NoNews if history.has_verdict => return None,
+        Reading::NoNews if history.has_verdict_of_release => (Reconciling::Stable, String::new()),
+        Reading::NoNews if history.has_word_of_flux && !history.was_pending => return None,
         Reading::NoNews => (acting, "Flux is looking at the release.".to_owned()),
+        Reading::Halted(_) => (Reconciling::ChangePending, RESUMED.to_owned()),
     })
 }
 
@@ -173,9 +199,9 @@ impl Facts<'_> {
         self.blocker.as_ref().and_then(Blocker::condition)
     }
 
-    /// Whether something that was asked beside the visits has not been answered yet.
+    /// Whether a check has not been answered yet.
     pub(super) fn is_awaited(&self) -> bool {
-        self.checks == Checks::Pending || self.warnings.is_none()
+        self.checks == Checks::Pending
     }
 }
 

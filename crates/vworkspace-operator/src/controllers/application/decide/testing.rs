@@ -89,7 +89,7 @@ pub(crate) fn empty() -> World {
 
 /// The metadata of a child that carries the present change of its instance.
 pub(crate) fn owned(app: &ApplicationInstance) -> ObjectMeta {
-    let change = Order::of(app).unwrap().change();
+    let change = Order::of(app).unwrap().change().to_owned();
     serde_json::from_value(json!({
         "name": "web", "namespace": "shop", "uid": "child", "generation": 1,
         "labels": {"apps.vworkspace.io/change": change},

@@ -475,7 +475,8 @@ fn deletion_wins_over_pausing_and_unsuspends_first() {
     release.spec = serde_json::json!({"suspend": true, "interval": "5m"});
     let plan = plan(&app, &World { release: Sight::Present(release), ..known }, noon());
     let [child] = plan.children.as_slice() else { panic!("{:?}", plan.children) };
-    assert_eq!((child.at("/spec/suspend"), child.at("/spec/interval").unwrap()), (None, &"5m".into()));
+    let [suspend, interval] = ["/spec/suspend", "/spec/interval"].map(|field| child.at(field).unwrap());
+    assert_eq!((suspend, interval), (&false.into(), &"5m".into()));
     assert_eq!(plan.deletions, []);
 }
 

@@ -9,6 +9,7 @@ use vworkspace_api::application_instance::{
 };
 
 use super::pause;
+use super::reading::said;
 use super::status::{History, finish, moment, unblocked};
 use crate::controllers::application::asking::Question;
 use crate::controllers::application::children::{self, Suspension};
@@ -40,13 +41,16 @@ pub(super) fn plan(
     now: Timestamp,
 ) -> Plan<ApplicationInstanceStatus, Question> {
     let step = step(app, world);
-    let interests = looking::leftovers(app);
+    // From then on and not before: a list that is asked for after the release has gone has seen everything that Helm
+    // deleted, a watch from before it may lag behind.
+    let is_gone = matches!(step, Step::Look | Step::WaitForObjects(_) | Step::Done);
+    let interests = if is_gone { looking::leftovers(app) } else { Vec::new() };
     if step == Step::Look {
         let status = app.status.clone().unwrap_or_default();
         return Plan { interests, ..Plan::only_status(Finalizer::Hold, status) };
     }
     let finalizer = if step == Step::Done { Finalizer::Release } else { Finalizer::Hold };
-    let status = status(app, &step, now);
+    let status = status(app, world, &step, now);
     let (mut children, mut deletions) = (Vec::new(), Vec::new());
     match step {
         Step::Prepare(child) => children.push(*child),
@@ -93,16 +97,28 @@ fn progress(release: &HelmRelease) -> String {
     }
 }
 
-fn status(app: &ApplicationInstance, step: &Step, now: Timestamp) -> ApplicationInstanceStatus {
+fn status(
+    app: &ApplicationInstance,
+    world: &World,
+    step: &Step,
+    now: Timestamp,
+) -> ApplicationInstanceStatus {
     let mut status = app.status.clone().unwrap_or_default();
     let at = moment(app, now);
+    let refused = world.refusals.first();
     let (blocked, blocked_message) = unblocked(History::of(&status));
+    let is_orphaned = app.spec.deletion_policy == DeletionPolicy::Orphan;
     let (deleting, message) = match step {
-        Step::Wait(message) => (Deleting::Uninstalling, message.clone()),
+        Step::Wait(message) => (Deleting::Uninstalling, said(app, message)),
         Step::WaitForObjects(left) => (Deleting::WaitingForChildResources, still_there(left)),
-        Step::Prepare(_) | Step::Delete(_) | Step::Look | Step::Done => {
-            (Deleting::Uninstalling, "Flux is uninstalling the release.".to_owned())
-        }
+        Step::Prepare(_) | Step::Delete(_) | Step::Look | Step::Done => (
+            Deleting::Uninstalling,
+            match refused {
+                Some(refusal) => said(app, &refusal.message),
+                None if is_orphaned => "The release is let go of: it keeps running.".to_owned(),
+                None => "Flux is asked to uninstall the release.".to_owned(),
+            },
+        ),
     };
     let conditions = &mut status.conditions;
     conditions.set(deleting, message.clone(), at);

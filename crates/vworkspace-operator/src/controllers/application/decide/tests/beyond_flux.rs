@@ -128,7 +128,7 @@ fn claim(app: &ApplicationInstance, id: &str, at: &str) -> Claim {
         namespace: "shop".to_owned(),
         kind: "ApplicationInstance".to_owned(),
         uid: app.metadata.uid.clone().unwrap(),
-        digest: Order::of(app).unwrap().digest(),
+        digest: Order::of(app).unwrap().digest().to_owned(),
         by: "admin".to_owned(),
         at: at.parse().unwrap(),
         exp: "2027-01-01T00:00:00Z".parse().unwrap(),
@@ -143,7 +143,7 @@ fn a_change_that_needs_approval_waits_for_a_claim_about_exactly_it() {
     let app = at_version(app, "1.3.0");
     let waiting = super::super::plan(&app, &world, &rules, noon());
     assert_conditions!(waiting, { Blocked: True/AwaitingApproval, Ready: True/HelmReleaseReady, Reconciling: True/ChangePending, Stalled: False/NotStalled });
-    assert!(message(&waiting, "Blocked").contains(&Order::of(&app).unwrap().digest()));
+    assert!(message(&waiting, "Blocked").contains(Order::of(&app).unwrap().digest()));
     assert_eq!(waiting.children, []);
 
     let token = key.issue(&claim(&app, "c1", "2026-01-01T11:00:00Z")).unwrap();
@@ -235,7 +235,7 @@ fn a_first_installation_is_not_ready_before_its_checks_have_answered() {
     ]);
     let installing = after(app.clone(), &plan(&app, &world(fetched(&app, DIGEST_1_2), release), noon()));
     let asked = World { checks: vec![check(None)], ..installed };
-    assert_conditions!(plan(&installing, &asked, noon()), { Ready: False/Installing, Reconciling: True/HelmReleaseInstalling });
+    assert_conditions!(plan(&installing, &asked, noon()), { Ready: Unknown/Reconciling, Reconciling: True/Reconciling });
 }
 
 #[test]
@@ -332,7 +332,7 @@ fn warnings_are_told_when_they_are_known_and_kept_while_the_chart_is_read_again(
     let pending = World { chart: ChartReading::Pending(artifact()), ..world.clone() };
     assert_conditions!(plan(&app, &pending, noon()), { Ready: True/HelmReleaseReadyWithWarnings });
     let unreadable = World { chart: ChartReading::Done(artifact(), None), ..world };
-    assert_conditions!(plan(&app, &unreadable, noon()), { Ready: True/HelmReleaseReady });
+    assert_conditions!(plan(&app, &unreadable, noon()), { Ready: True/HelmReleaseReadyWithWarnings });
 }
 
 #[test]
@@ -430,4 +430,77 @@ fn a_version_that_the_referenced_source_does_not_have_needs_a_person_and_what_ru
     let app = at_version(app, "1.3.0");
     assert_conditions!(plan(&app, &world, noon()), {
         Blocked: True/MissingChartSource, Ready: True/HelmReleaseReady, Stalled: True/MissingChartSource });
+}
+
+#[test]
+fn what_a_window_suspended_goes_on_after_it_although_the_change_has_to_wait() {
+    let window = json!([{"name": "night", "schedule": "0 11 * * *", "duration": "2h"}]);
+    let (app, world) = with("maintenanceWindows", window);
+    let app = after(app.clone(), &plan(&app, &world, noon()));
+    let Sight::Present(mut release) = world.release.clone() else { panic!("no release") };
+    release.spec = json!({"suspend": true, "interval": "5m"});
+    let lacking = vec![Dependency { name: "db".to_owned(), lacks: Some("does not exist".to_owned()) }];
+    let world = World { release: Sight::Present(release), dependencies: lacking, ..world };
+    let app = at_version(app, "1.3.0");
+    let over = plan(&app, &world, "2026-01-01T14:00:00Z".parse().unwrap());
+    assert_conditions!(over, { Suspended: False/Active, Blocked: True/DependencyNotReady });
+    let [release] = over.children.as_slice() else { panic!("{:?}", over.children) };
+    assert_eq!(release.at("/spec/suspend"), Some(&json!(false)));
+}
+
+#[test]
+fn a_deletion_that_is_refused_says_so() {
+    let (mut app, world) = running();
+    app.metadata.deletion_timestamp = Some(Time(noon()));
+    let words = "failed to delete HelmRelease shop/web: no deletions on Sundays".to_owned();
+    let refusals =
+        vec![Refusal { object: "HelmRelease shop/web".to_owned(), cause: Cause::Forbidden, message: words }];
+    let plan = plan(&app, &World { refusals, ..world }, noon());
+    assert!(message(&plan, "Deleting").contains("no deletions on Sundays"));
+}
+
+#[test]
+fn a_denial_that_flux_met_stands_while_it_looks_again() {
+    let app = instance();
+    let denied = "Could not determine release state: secrets is forbidden: User \"x\" cannot list resource";
+    let mut release = released(&app, "1.2.0", DIGEST_1_2);
+    release.status.history.clear();
+    release.status.observed_generation = -1;
+    release.status.conditions = says(&[("Ready", "False", "StateError", denied)]);
+    let first = plan(&app, &world(fetched(&app, DIGEST_1_2), release.clone()), noon());
+    assert_conditions!(first, { Blocked: True/PolicyDenied, Stalled: True/PolicyDenied });
+    release.status.conditions = says(&[
+        ("Ready", "Unknown", "Progressing", "Fulfilling prerequisites"),
+        ("Reconciling", "True", "Progressing", "Fulfilling prerequisites"),
+    ]);
+    let again = plan(&after(app.clone(), &first), &world(fetched(&app, DIGEST_1_2), release), noon());
+    assert_conditions!(again, { Blocked: True/PolicyDenied, Stalled: True/PolicyDenied });
+}
+
+#[test]
+fn drift_and_checks_that_nobody_sees_any_more_do_not_stay_degraded() {
+    let (app, world) = running();
+    let fails = World { checks: vec![check(Some(Checked::Fails("no".to_owned())))], ..world.clone() };
+    let degraded = after(app.clone(), &plan(&app, &fails, noon()));
+    let upgrading = at_version(degraded, "1.3.0");
+    let asked = plan(&upgrading, &fails, noon());
+    assert_conditions!(asked, { Degraded: True/EndpointUnreachable });
+    assert_eq!(asked.errands.len(), 1, "asked until it answers");
+    let answers = World { checks: vec![check(Some(Checked::Passes))], ..world.clone() };
+    assert_conditions!(plan(&after(upgrading, &asked), &answers, noon()), { Degraded: False/Recovered });
+
+    let drift = Some(Drift { message: "x\ny".to_owned(), seen_at: noon() });
+    let drifted = after(app.clone(), &plan(&app, &World { drift, ..world.clone() }, noon()));
+    assert_conditions!(plan(&at_version(drifted, "1.3.0"), &world, noon()), { Degraded: False/Recovered });
+}
+
+#[test]
+fn a_certificate_wakes_the_plan_when_it_expires() {
+    let (app, world) = running();
+    let certificate = serde_json::from_value(json!({
+        "metadata": {"name": "web", "namespace": "shop"},
+        "status": {"notAfter": "2026-01-02T00:00:00Z", "conditions": [{"type": "Ready", "status": "True"}]}}))
+    .unwrap();
+    let plan = plan(&app, &World { certificates: Some(vec![certificate]), ..world }, noon());
+    assert_eq!(plan.wake_at, Some("2026-01-02T00:00:00Z".parse().unwrap()));
 }

@@ -1,0 +1,510 @@
+//! One schedule: events happen, caches follow late, the operator visits, and everything it says is checked.
+
+use std::fmt;
+
+use crate::dice::Dice;
+use crate::model::{Effect, Model, Moves, Violation};
+
+/// Decided twice on the same input, the plan is the same.
+pub const SAME_PLAN: &str = "same-plan";
+/// Visited again with nothing changed, nothing is written; and no condition returns to what it left while the same holds.
+pub const NO_FLAP: &str = "no-flap";
+/// When everything else is at rest, the operator comes to rest too.
+pub const SETTLES: &str = "settles";
+/// Worlds that end the same are told the same, whatever the way there.
+pub const SCHEDULE_DOES_NOT_MATTER: &str = "schedule-does-not-matter";
+
+/// The engine's own invariants, by name, and what they ask.
+pub const INVARIANTS: [(&str, &str); 4] = [
+    (SAME_PLAN, "the same object, world and time give the same plan, however often they are decided on"),
+    (
+        NO_FLAP,
+        "a second visit with the same view writes nothing; while the same is true of the observed world, \
+         no condition returns to what it said before",
+    ),
+    (SETTLES, "after the world stops changing the operator stops writing, within a bounded number of visits"),
+    (
+        SCHEDULE_DOES_NOT_MATTER,
+        "two schedules that end in the same world, one of them undisturbed, end with the same status",
+    ),
+];
+
+/// As many visits may pass until everything is at rest.
+const MOST_ROUNDS: usize = 24;
+/// A timer that always comes again, such as a window, is waited for as often.
+const MOST_NAPS: usize = 3;
+
+/// What happens in a schedule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Event<M> {
+    /// Something outside the operator.
+    Happens(M),
+    /// A cache moves on by as many versions.
+    Shows {
+        /// Which.
+        kind: u8,
+        /// How many.
+        versions: u8,
+    },
+    /// A watch starts again with a list: the cache moves to what the API server has.
+    Relists {
+        /// Which.
+        kind: u8,
+    },
+    /// All caches show what the API server has.
+    CatchesUp,
+    /// The operator looks and acts.
+    Visit,
+    /// It dies in the middle of that, after as many writes; its successor starts with fresh caches and no memory.
+    Dies {
+        /// None is before the first.
+        after: u8,
+    },
+    /// The clock jumps.
+    Clock {
+        /// Forwards or back.
+        seconds: i32,
+    },
+}
+
+impl<M: fmt::Display> Event<M> {
+    pub(crate) fn in_words(&self, kinds: &[&str]) -> String {
+        let name = |kind: &u8| kinds.get(usize::from(*kind)).copied().unwrap_or("?");
+        match self {
+            Event::Happens(what) => what.to_string(),
+            Event::Shows { kind, versions } => format!("the cache of {} sees {versions} more", name(kind)),
+            Event::Relists { kind } => format!("the cache of {} lists again", name(kind)),
+            Event::CatchesUp => "all caches catch up".to_owned(),
+            Event::Visit => "visit".to_owned(),
+            Event::Dies { after } => format!("visit, and the operator dies after {after} writes"),
+            Event::Clock { seconds } => format!("the clock jumps by {seconds} s"),
+        }
+    }
+}
+
+/// The same moves, but the operator sees each at once and is never disturbed.
+pub(crate) fn undisturbed<M: Copy>(events: &[Event<M>]) -> Vec<Event<M>> {
+    let moves = events.iter().filter(|event| matches!(event, Event::Happens(_) | Event::Clock { .. }));
+    let looks = [Event::CatchesUp, Event::Visit];
+    moves.flat_map(|event| [*event].into_iter().chain(looks).chain(looks)).collect()
+}
+
+/// The versions of one kind, and how far its cache has come.
+struct Versions<S> {
+    shots: Vec<S>,
+    newest: u32,
+    shown: usize,
+    /// Our own last write: the cache has to come this far before the next visit.
+    expected: usize,
+}
+
+impl<S> Versions<S> {
+    fn behind(&self) -> usize {
+        self.shots.len().saturating_sub(self.shown + 1)
+    }
+}
+
+/// What the last visit rested on.
+#[derive(Clone, PartialEq, Eq)]
+struct Basis {
+    shown: Vec<usize>,
+    wishes: u64,
+    remembered: u64,
+}
+
+struct LastVisit {
+    basis: Basis,
+    at: i64,
+    wake_at: Option<i64>,
+    is_complete: bool,
+}
+
+/// What was said while the same facts held.
+#[derive(Default)]
+struct Epoch {
+    facts: u64,
+    now: [u64; 8],
+    left: Vec<(usize, u64)>,
+}
+
+/// How a schedule ended.
+pub(crate) struct Ended {
+    pub(crate) events: usize,
+    pub(crate) visits: usize,
+    /// The world at the end and what was said of it.
+    pub(crate) outcome: Option<(u64, u64)>,
+}
+
+pub(crate) struct Run<'a, M: Model> {
+    model: &'a M,
+    desk: &'a mut M::Desk,
+    world: M::World,
+    memory: M::Memory,
+    kinds: Vec<Versions<M::Shot>>,
+    view: Vec<M::Shot>,
+    now: i64,
+    last: Option<LastVisit>,
+    epoch: Epoch,
+    events: usize,
+    visits: usize,
+    moves: Moves<M::Move>,
+    story: Option<Vec<String>>,
+}
+
+impl<'a, M: Model> Run<'a, M> {
+    pub(crate) fn new(model: &'a M, desk: &'a mut M::Desk, dice: &mut Dice, tell: Telling) -> Self {
+        let world = model.begin(dice);
+        let kinds: Vec<_> = (0..M::KINDS.len())
+            .map(|kind| Versions {
+                shots: vec![model.shot(&world, kind)],
+                newest: model.version(&world, kind),
+                shown: 0,
+                expected: 0,
+            })
+            .collect();
+        let view = (0..M::KINDS.len()).map(|kind| model.shot(&world, kind)).collect();
+        Self {
+            model,
+            desk,
+            world,
+            memory: M::Memory::default(),
+            kinds,
+            view,
+            now: 0,
+            last: None,
+            epoch: Epoch::default(),
+            events: 0,
+            visits: 0,
+            moves: Vec::new(),
+            story: (tell == Telling::Aloud).then(Vec::new),
+        }
+    }
+
+    /// Draws `length` events and goes through them; what was drawn is added to `into`.
+    pub(crate) fn draw(
+        &mut self,
+        dice: &mut Dice,
+        length: usize,
+        into: &mut Vec<Event<M::Move>>,
+    ) -> Result<(), Violation> {
+        while into.len() < length && !self.model.is_over(&self.world) {
+            let event = self.next(dice);
+            into.push(event);
+            self.take(event)?;
+        }
+        Ok(())
+    }
+
+    /// Goes through given events.
+    pub(crate) fn replay(&mut self, events: &[Event<M::Move>]) -> Result<(), Violation> {
+        events.iter().try_for_each(|event| self.take(*event))
+    }
+
+    fn next(&mut self, dice: &mut Dice) -> Event<M::Move> {
+        let lagging = self.kinds.iter().filter(|versions| versions.behind() > 0).count();
+        let throw = dice.below(100);
+        if throw < 28 && lagging > 0 {
+            let nth = dice.below(u32::try_from(lagging).unwrap_or(1)) as usize;
+            let kind = self.kinds.iter().enumerate().filter(|(_, versions)| versions.behind() > 0).nth(nth);
+            if let Some((kind, versions)) = kind {
+                let kind = u8::try_from(kind).unwrap_or_default();
+                if dice.chance(1, 12) {
+                    return Event::Relists { kind };
+                }
+                let most = u32::try_from(versions.behind()).unwrap_or(1);
+                let some = if dice.chance(1, 2) { most } else { 1 + dice.below(most) };
+                return Event::Shows { kind, versions: u8::try_from(some).unwrap_or(u8::MAX) };
+            }
+        }
+        if throw < 52 {
+            return match dice.below(16) {
+                0 => Event::Dies { after: u8::try_from(dice.below(4)).unwrap_or_default() },
+                _ => Event::Visit,
+            };
+        }
+        if throw < 54 {
+            let jumps = [-120, -5, 60, 299, 301, 600, 3600, 86_400];
+            return Event::Clock { seconds: dice.pick(&jumps).unwrap_or(60) };
+        }
+        self.moves.clear();
+        self.model.moves(&self.world, &self.memory, self.events, &mut self.moves);
+        let all: u32 = self.moves.iter().map(|(_, weight)| weight).sum();
+        let mut at = dice.below(all);
+        for (what, weight) in &self.moves {
+            if at < *weight {
+                return Event::Happens(*what);
+            }
+            at -= weight;
+        }
+        Event::Visit
+    }
+
+    fn take(&mut self, event: Event<M::Move>) -> Result<(), Violation> {
+        self.events += 1;
+        self.now += 1;
+        if self.story.is_some() {
+            let words = event.in_words(M::KINDS);
+            self.note(|| words);
+        }
+        match event {
+            Event::Happens(what) => {
+                self.model.make(&mut self.world, &mut self.memory, what, self.now);
+                self.record();
+            }
+            Event::Shows { kind, versions } => self.show(usize::from(kind), usize::from(versions)),
+            Event::Relists { kind } => self.show(usize::from(kind), usize::MAX),
+            Event::CatchesUp => self.show_all(),
+            Event::Visit => self.visit(None)?,
+            Event::Dies { after } => {
+                self.visit(Some(after))?;
+                self.restart();
+            }
+            Event::Clock { seconds } => {
+                self.now += i64::from(seconds);
+                // A timer is a cause.
+                self.epoch = Epoch::default();
+                if seconds < 0 {
+                    self.last = None;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// New versions of the kinds that changed.
+    fn record(&mut self) {
+        for (kind, versions) in self.kinds.iter_mut().enumerate() {
+            let newest = self.model.version(&self.world, kind);
+            if newest != versions.newest {
+                versions.newest = newest;
+                versions.shots.push(self.model.shot(&self.world, kind));
+            }
+        }
+    }
+
+    fn show(&mut self, kind: usize, more: usize) {
+        let (Some(versions), Some(seen)) = (self.kinds.get_mut(kind), self.view.get_mut(kind)) else {
+            return;
+        };
+        let shown = versions.shown + more.min(versions.behind());
+        if shown != versions.shown {
+            versions.shown = shown;
+            if let Some(shot) = versions.shots.get(shown) {
+                seen.clone_from(shot);
+            }
+        }
+    }
+
+    fn show_all(&mut self) {
+        (0..self.kinds.len()).for_each(|kind| self.show(kind, usize::MAX));
+    }
+
+    /// A successor: no memory, and caches that start with what the API server has.
+    fn restart(&mut self) {
+        self.memory = M::Memory::default();
+        self.last = None;
+        self.show_all();
+        self.kinds.iter_mut().for_each(|versions| versions.expected = 0);
+    }
+
+    fn visit(&mut self, dies_after: Option<u8>) -> Result<(), Violation> {
+        if self.model.is_over(&self.world) {
+            return Ok(());
+        }
+        if self.kinds.iter().any(|versions| versions.expected > versions.shown) {
+            self.note(|| "  a cache does not show the operator's own last write: it waits".to_owned());
+            return Ok(());
+        }
+        self.visits += 1;
+        let plan = self.model.decide(self.desk, &self.view, &self.memory, self.now);
+        if self.visits.is_multiple_of(8)
+            && self.model.decide(self.desk, &self.view, &self.memory, self.now) != plan
+        {
+            return Err(Violation::new(SAME_PLAN, "decided twice, two plans"));
+        }
+        let writes = self.model.writes(&plan, &self.view);
+        let basis = self.basis();
+        self.check_quiet(&basis, &writes)?;
+        self.model.judge(&mut self.world, &self.view, &self.memory, &plan, self.now)?;
+        let (is_complete, refused) = self.carry_out(&writes, dies_after)?;
+        self.note_said(writes.len());
+        self.check_flap()?;
+        if dies_after.is_some() {
+            return Ok(());
+        }
+        self.model.remember(&mut self.memory, &plan, refused.and_then(|refused| writes.get(refused)));
+        let wake_at = self.model.wake_at(&plan);
+        self.last = Some(LastVisit { basis, at: self.now, wake_at, is_complete });
+        Ok(())
+    }
+
+    /// The writes of a plan, as far as it comes; whether that was to its end, and which one was refused.
+    fn carry_out(
+        &mut self,
+        writes: &[M::Write],
+        dies_after: Option<u8>,
+    ) -> Result<(bool, Option<usize>), Violation> {
+        let (mut done, mut refused) = (0_u8, None::<usize>);
+        for (nth, write) in writes.iter().enumerate() {
+            if dies_after == Some(done) {
+                return Ok((false, refused));
+            }
+            if let Some(refused) = refused.and_then(|refused| writes.get(refused))
+                && !self.model.goes_on_after(refused, &self.memory, write)
+            {
+                continue;
+            }
+            self.model.judge_write(&self.world, &self.view, write)?;
+            let effect = self.model.write(&mut self.world, write, self.now);
+            self.note(|| format!("  writes {write}{}", told(effect)));
+            match effect {
+                Effect::Wrote(kind) => {
+                    done = done.saturating_add(1);
+                    self.record();
+                    if let Some(versions) = self.kinds.get_mut(kind) {
+                        versions.expected = versions.shots.len() - 1;
+                    }
+                }
+                Effect::Stale => return Ok((false, refused)),
+                Effect::Refused => refused = refused.or(Some(nth)),
+            }
+        }
+        Ok((refused.is_none(), refused))
+    }
+
+    fn basis(&self) -> Basis {
+        Basis {
+            // The own object's status is not a cause; what users change of it is.
+            shown: self.kinds.iter().skip(1).map(|versions| versions.shown).collect(),
+            wishes: self.model.wishes(&self.view),
+            remembered: self.model.remembered(&self.memory),
+        }
+    }
+
+    /// A visit after one that was carried out, with the same view and no timer between, has nothing to do.
+    fn check_quiet(&self, basis: &Basis, writes: &[M::Write]) -> Result<(), Violation> {
+        let Some(last) = &self.last else { return Ok(()) };
+        let is_woken = last.wake_at.is_some_and(|at| at <= self.now);
+        if last.is_complete && !is_woken && last.at <= self.now && last.basis == *basis && !writes.is_empty()
+        {
+            let wanted: Vec<_> = writes.iter().map(ToString::to_string).collect();
+            let words = format!("nothing changed since the last visit, and it writes {}", wanted.join(", "));
+            return Err(Violation::new(NO_FLAP, words));
+        }
+        Ok(())
+    }
+
+    /// While the same is true of what is seen, no condition goes back to what it said before.
+    fn check_flap(&mut self) -> Result<(), Violation> {
+        let facts = self.model.facts(&self.view, &self.memory);
+        let said = self.model.said(&self.world);
+        if facts != self.epoch.facts {
+            self.epoch = Epoch { facts, now: said, left: Vec::new() };
+            return Ok(());
+        }
+        for (type_, (before, now)) in self.epoch.now.iter().zip(said).enumerate() {
+            if *before == now {
+                continue;
+            }
+            if self.epoch.left.contains(&(type_, now)) {
+                let words = format!(
+                    "condition {type_} returned to what it said before although the same was true all the time; \
+                     now it says {}",
+                    self.model.said_in_words(&self.world)
+                );
+                return Err(Violation::new(NO_FLAP, words));
+            }
+            self.epoch.left.push((type_, *before));
+        }
+        self.epoch.now = said;
+        Ok(())
+    }
+
+    /// Lets everything come to rest and checks what is said then.
+    pub(crate) fn settle(&mut self) -> Result<Ended, Violation> {
+        self.note(|| "then nothing more happens, and everything is seen".to_owned());
+        let mut naps = 0;
+        for _ in 0..MOST_ROUNDS {
+            self.now += 1;
+            self.model.rest(&mut self.world, &mut self.memory, self.now);
+            self.record();
+            if self.model.is_over(&self.world) {
+                return Ok(self.ended(None));
+            }
+            self.show_all();
+            let before: Vec<u32> = self.kinds.iter().map(|versions| versions.newest).collect();
+            let remembered = self.model.remembered(&self.memory);
+            self.visit(None)?;
+            let is_quiet = self.kinds.iter().map(|versions| versions.newest).eq(before)
+                && remembered == self.model.remembered(&self.memory);
+            if !is_quiet {
+                continue;
+            }
+            let nap = self.last.as_ref().and_then(|last| last.wake_at).filter(|at| *at > self.now);
+            match nap {
+                Some(at) if naps < MOST_NAPS => {
+                    naps += 1;
+                    let seconds = at - self.now;
+                    self.note(|| format!("  it sleeps for {seconds} s"));
+                    self.now = at;
+                    self.epoch = Epoch::default();
+                }
+                _ => {
+                    self.model.judge_settled(&self.world, self.now)?;
+                    let outcome = self.model.outcome(&self.world, self.now);
+                    return Ok(self.ended(Some(outcome)));
+                }
+            }
+        }
+        if self.model.is_over(&self.world) {
+            return Ok(self.ended(None));
+        }
+        let words = format!(
+            "still at work after {MOST_ROUNDS} visits; it says {}",
+            self.model.said_in_words(&self.world)
+        );
+        Err(Violation::new(SETTLES, words))
+    }
+
+    fn ended(&self, outcome: Option<(u64, u64)>) -> Ended {
+        Ended { events: self.events, visits: self.visits, outcome }
+    }
+
+    /// What happened so far, if it is being told.
+    pub(crate) fn story(self) -> Vec<String> {
+        self.story.unwrap_or_default()
+    }
+
+    /// What the object says now.
+    pub(crate) fn said(&self) -> String {
+        self.model.said_in_words(&self.world)
+    }
+
+    fn note(&mut self, words: impl FnOnce() -> String) {
+        if let Some(story) = &mut self.story {
+            story.push(words());
+        }
+    }
+
+    fn note_said(&mut self, writes: usize) {
+        if self.story.is_some() && writes > 0 {
+            let said = self.model.said_in_words(&self.world);
+            self.note(|| format!("  now says {said}"));
+        }
+    }
+}
+
+fn told(effect: Effect) -> &'static str {
+    match effect {
+        Effect::Wrote(_) => "",
+        Effect::Stale => ": refused, somebody was faster",
+        Effect::Refused => ": refused",
+    }
+}
+
+/// Whether a run is only checked, or told as well.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Telling {
+    Silently,
+    Aloud,
+}

@@ -1,0 +1,602 @@
+//! How Flux behaves, write by write, as it was recorded on a real cluster: conditions before history before
+//! `observedGeneration`, `Ready=Unknown` at the start of each look, stalls that lose their reason.
+
+use super::world::{Change, Config, Running, Version, World};
+
+/// Helm's actions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Action {
+    Install,
+    Upgrade,
+    Rollback,
+    Uninstall,
+}
+
+/// `Ready` of a HelmRelease.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Ready {
+    Unsaid,
+    Fulfilling,
+    Running(Action),
+    Succeeded,
+    SourceNotReady,
+    ArtifactFailed,
+    ValuesError,
+    ActionFailed,
+    RollbackSucceeded,
+    RollbackFailed,
+    UninstallFailed,
+    UninstallSucceeded,
+}
+
+/// `Reconciling` of a HelmRelease.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Reconciling {
+    No,
+    Fulfilling,
+    Running(Action),
+    WithRetry,
+}
+
+/// `Released` of a HelmRelease.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Released {
+    Unsaid,
+    Yes,
+    NotRendered,
+    TimedOut,
+}
+
+/// `Remediated` of a HelmRelease.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Remediated {
+    Unsaid,
+    RolledBack,
+    NotRolledBack,
+    Uninstalled,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Mark {
+    Deployed,
+    Superseded,
+    Failed,
+    Uninstalling,
+}
+
+/// One revision.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Snapshot {
+    pub(super) number: u8,
+    pub(super) running: Running,
+    pub(super) mark: Mark,
+}
+
+/// What was true when a version of the release was written; nobody can read it there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Truth {
+    pub(super) running: Option<Running>,
+    pub(super) is_whole: bool,
+    pub(super) acting: Option<Action>,
+    /// The last action failed, and none has succeeded since.
+    pub(super) has_failed: bool,
+    pub(super) waits: Option<Waits>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Waits {
+    ForSource,
+    ForValues,
+}
+
+/// A HelmRelease.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Release {
+    pub(super) uid: u8,
+    pub(super) generation: i64,
+    pub(super) change: Change,
+    pub(super) suspend: bool,
+    pub(super) deleting: bool,
+    pub(super) requested: u16,
+    pub(super) reset: u8,
+    pub(super) handled_reset: u8,
+    pub(super) ready: Ready,
+    pub(super) reconciling: Reconciling,
+    pub(super) released: Released,
+    pub(super) remediated: Remediated,
+    pub(super) stalled: bool,
+    pub(super) observed: i64,
+    pub(super) attempted: i64,
+    pub(super) attempted_running: Option<Running>,
+    pub(super) failures: u8,
+    /// What counts against the retries.
+    pub(super) tries: u8,
+    pub(super) history: [Option<Snapshot>; 4],
+    pub(super) truth: Truth,
+}
+
+impl Release {
+    pub(super) fn new(uid: u8, change: Change, running: Option<Running>) -> Self {
+        Self {
+            uid,
+            generation: 1,
+            change,
+            suspend: false,
+            deleting: false,
+            requested: 0,
+            reset: 0,
+            handled_reset: 0,
+            ready: Ready::Unsaid,
+            reconciling: Reconciling::No,
+            released: Released::Unsaid,
+            remediated: Remediated::Unsaid,
+            stalled: false,
+            observed: -1,
+            attempted: 0,
+            attempted_running: None,
+            failures: 0,
+            tries: 0,
+            history: [None; 4],
+            truth: Truth { running, is_whole: true, acting: None, has_failed: false, waits: None },
+        }
+    }
+
+    fn push(&mut self, running: Running, mark: Mark) {
+        let number = self.history[0].map_or(1, |newest| newest.number.saturating_add(1));
+        if mark == Mark::Deployed {
+            for known in self.history.iter_mut().flatten().filter(|known| known.mark == Mark::Deployed) {
+                known.mark = Mark::Superseded;
+            }
+        }
+        self.history.rotate_right(1);
+        self.history[0] = Some(Snapshot { number, running, mark });
+    }
+
+    /// What a rollback goes back to: the newest revision that once worked.
+    fn rollback_target(&self) -> Option<Running> {
+        let good = |known: &&Snapshot| matches!(known.mark, Mark::Deployed | Mark::Superseded);
+        self.history.iter().flatten().find(good).map(|known| known.running)
+    }
+}
+
+/// Why a chart cannot be fetched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Trouble {
+    Missing,
+    Unreachable,
+}
+
+/// `FetchFailed=True` of a source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct FetchFailed {
+    pub(super) trouble: Trouble,
+    pub(super) observed: i64,
+    pub(super) since: i64,
+}
+
+/// An OCIRepository.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Source {
+    pub(super) uid: u8,
+    pub(super) generation: i64,
+    pub(super) change: Change,
+    pub(super) observed: i64,
+    pub(super) artifact: Option<Version>,
+    pub(super) fetch_failed: Option<FetchFailed>,
+    pub(super) reconciling: bool,
+}
+
+impl Source {
+    pub(super) fn new(uid: u8, change: Change) -> Self {
+        Self {
+            uid,
+            generation: 1,
+            change,
+            observed: -1,
+            artifact: None,
+            fetch_failed: None,
+            reconciling: false,
+        }
+    }
+}
+
+/// What helm-controller is in the middle of; each step is one write.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Phase {
+    #[default]
+    Idle,
+    Prerequisites,
+    Begun(Action),
+    Acting,
+    Succeeded,
+    Recorded,
+    Quiet,
+    Unchanged,
+    UnchangedAttempted,
+    NotStored,
+    Stored,
+    Remedy,
+    Remedying(Action),
+    RolledBack(Running),
+    Removed,
+    GivesUp,
+    GivenUp,
+    Uninstalled,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct HelmController {
+    phase: Phase,
+    pub(super) is_due: bool,
+    generation: i64,
+    load: Option<Running>,
+    /// It was stopped in the middle of something: what it remembers does not fit what is there.
+    forgets: bool,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Fetch {
+    #[default]
+    Idle,
+    Fetching,
+    Fetched(Version),
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct SourceController {
+    phase: Fetch,
+    pub(super) is_due: bool,
+    generation: i64,
+}
+
+pub(super) fn helm_is_busy(world: &World) -> bool {
+    let Some(release) = &world.release else { return false };
+    let hopeless = release.ready == Ready::UninstallFailed && !world.cluster_works;
+    world.helm.phase != Phase::Idle || world.helm.is_due || (release.deleting && !hopeless)
+}
+
+pub(super) fn sources_are_busy(world: &World) -> bool {
+    world.source.is_some() && (world.sources.phase != Fetch::Idle || world.sources.is_due)
+}
+
+/// One write of helm-controller; false if it has nothing to do.
+pub(super) fn helm_step(world: &mut World, _now: i64) -> bool {
+    if !helm_is_busy(world) {
+        return false;
+    }
+    let Some(mut release) = world.release else { return false };
+    let phase = std::mem::take(&mut world.helm.phase);
+    match phase {
+        Phase::Idle if release.deleting => return uninstall(world, release),
+        Phase::Idle => begin(world, &mut release),
+        Phase::Prerequisites => prerequisites(world, &mut release),
+        Phase::Begun(_) => {
+            release.attempted = world.helm.generation;
+            release.attempted_running = world.helm.load;
+            release.handled_reset = release.reset;
+            world.helm.phase = Phase::Acting;
+        }
+        Phase::Acting => act(world, &mut release),
+        Phase::Succeeded => {
+            if let Some(load) = world.helm.load {
+                release.push(load, Mark::Deployed);
+            }
+            (release.failures, release.tries) = (0, 0);
+            world.helm.phase = Phase::Recorded;
+        }
+        Phase::Unchanged => {
+            (release.attempted, release.attempted_running) = (world.helm.generation, world.helm.load);
+            release.handled_reset = release.reset;
+            world.helm.phase = Phase::UnchangedAttempted;
+        }
+        Phase::Recorded | Phase::UnchangedAttempted => {
+            release.reconciling = Reconciling::No;
+            world.helm.phase = Phase::Quiet;
+        }
+        Phase::Quiet | Phase::GivenUp => end(world, &mut release),
+        Phase::NotStored => {
+            release.failures = (release.failures + 1).min(3);
+            release.reconciling = Reconciling::WithRetry;
+        }
+        Phase::Stored => {
+            if let Some(load) = world.helm.load {
+                release.push(load, Mark::Failed);
+            }
+            release.failures = (release.failures + 1).min(3);
+            release.tries = (release.tries + 1).min(3);
+            world.helm.phase = Phase::Remedy;
+        }
+        Phase::Remedy => remedy(world, &mut release),
+        Phase::Remedying(action) => remedied(world, &mut release, action),
+        Phase::RolledBack(running) => {
+            release.push(running, Mark::Deployed);
+            if release.stalled {
+                world.helm.phase = Phase::GivenUp;
+            } else {
+                world.helm.is_due = true;
+            }
+        }
+        Phase::Removed => {
+            if let Some(newest) = &mut release.history[0] {
+                newest.mark = Mark::Uninstalling;
+            }
+            world.helm.is_due = true;
+        }
+        Phase::GivesUp => {
+            (release.stalled, release.reconciling) = (true, Reconciling::No);
+            world.helm.phase = Phase::GivenUp;
+        }
+        Phase::Uninstalled => {
+            world.release = None;
+            world.release_version += 1;
+            return true;
+        }
+    }
+    world.release = Some(release);
+    world.touch_release();
+    true
+}
+
+fn begin(world: &mut World, release: &mut Release) {
+    world.helm.is_due = false;
+    world.helm.generation = release.generation;
+    if release.suspend {
+        release.observed = release.generation;
+        return;
+    }
+    (release.ready, release.reconciling, release.stalled) =
+        (Ready::Fulfilling, Reconciling::Fulfilling, false);
+    world.helm.phase = Phase::Prerequisites;
+}
+
+fn prerequisites(world: &mut World, release: &mut Release) {
+    let source = world.source.filter(|source| source.generation == source.observed);
+    let artifact = source.and_then(|source| source.artifact);
+    let Some(version) = artifact else {
+        let is_behind = world.source.is_some_and(|source| source.generation != source.observed);
+        release.ready = if is_behind { Ready::SourceNotReady } else { Ready::ArtifactFailed };
+        release.truth.waits = Some(Waits::ForSource);
+        return;
+    };
+    // It holds what it read when it began, and reads the values now.
+    let config = release.change.config;
+    if config == Config::FromSecret && world.secret.is_none() {
+        release.ready = Ready::ValuesError;
+        release.truth.waits = Some(Waits::ForValues);
+        return;
+    }
+    release.truth.waits = None;
+    let load = Running { version, config };
+    world.helm.load = Some(load);
+    if std::mem::take(&mut world.helm.forgets) {
+        release.history = [None; 4];
+    }
+    let is_new = release.attempted != world.helm.generation
+        || release.attempted_running != Some(load)
+        || release.handled_reset != release.reset;
+    if is_new {
+        (release.failures, release.tries) = (0, 0);
+    }
+    let newest = release.history[0];
+    let is_there = newest.is_some_and(|newest| newest.mark == Mark::Deployed && newest.running == load);
+    if is_there {
+        (release.ready, release.released) = (Ready::Succeeded, Released::Yes);
+        (release.remediated, release.truth.has_failed) = (Remediated::Unsaid, false);
+        world.helm.phase = Phase::Unchanged;
+    } else if !is_new && release.tries > u8::from(release.change.retries) {
+        (release.stalled, release.reconciling) = (true, Reconciling::No);
+        world.helm.phase = Phase::GivenUp;
+    } else {
+        let is_upgrade =
+            newest.is_some_and(|newest| newest.mark != Mark::Uninstalling) || world.running.is_some();
+        let action = if is_upgrade { Action::Upgrade } else { Action::Install };
+        (release.ready, release.reconciling) = (Ready::Running(action), Reconciling::Running(action));
+        release.truth.acting = Some(action);
+        world.helm.phase = Phase::Begun(action);
+    }
+}
+
+fn act(world: &mut World, release: &mut Release) {
+    let Some(load) = world.helm.load else { return };
+    release.truth.acting = None;
+    release.remediated = Remediated::Unsaid;
+    if load.version == Version::Unrenderable {
+        (release.ready, release.released) = (Ready::ActionFailed, Released::NotRendered);
+        release.truth.has_failed = true;
+        world.helm.phase = Phase::NotStored;
+        return;
+    }
+    world.running = Some(load);
+    world.is_whole = load.version != Version::Broken && world.cluster_works;
+    release.truth.has_failed = !world.is_whole;
+    if world.is_whole {
+        (release.ready, release.released) = (Ready::Succeeded, Released::Yes);
+        world.helm.phase = Phase::Succeeded;
+    } else {
+        (release.ready, release.released) = (Ready::ActionFailed, Released::TimedOut);
+        world.helm.phase = Phase::Stored;
+    }
+}
+
+fn remedy(world: &mut World, release: &mut Release) {
+    let has_retry = release.tries <= u8::from(release.change.retries);
+    let target = release.rollback_target();
+    let action = match target {
+        None if has_retry => Action::Uninstall,
+        Some(_) if !release.change.keeps_failed => Action::Rollback,
+        _ => {
+            (release.stalled, release.reconciling) = (true, Reconciling::No);
+            world.helm.phase = Phase::GivenUp;
+            return;
+        }
+    };
+    release.reconciling = Reconciling::Running(action);
+    release.truth.acting = Some(action);
+    world.helm.phase = Phase::Remedying(action);
+}
+
+fn remedied(world: &mut World, release: &mut Release, action: Action) {
+    release.truth.acting = None;
+    let has_retry = release.tries <= u8::from(release.change.retries);
+    match (action, release.rollback_target()) {
+        (Action::Rollback, Some(target)) if world.cluster_works => {
+            (world.running, world.is_whole) = (Some(target), true);
+            (release.ready, release.remediated) = (Ready::RollbackSucceeded, Remediated::RolledBack);
+            release.stalled = !has_retry;
+            release.reconciling = if has_retry { Reconciling::WithRetry } else { Reconciling::No };
+            world.helm.phase = Phase::RolledBack(target);
+        }
+        (Action::Rollback, _) => {
+            world.is_whole = false;
+            (release.ready, release.remediated) = (Ready::RollbackFailed, Remediated::NotRolledBack);
+            if let Some(load) = world.helm.load {
+                release.push(load, Mark::Failed);
+            }
+            world.helm.phase = Phase::GivesUp;
+        }
+        _ => {
+            (world.running, world.is_whole) = (None, true);
+            release.remediated = Remediated::Uninstalled;
+            release.reconciling = Reconciling::WithRetry;
+            world.helm.phase = Phase::Removed;
+        }
+    }
+}
+
+/// The last write of a look; what came meanwhile is next.
+fn end(world: &mut World, release: &mut Release) {
+    release.observed = world.helm.generation;
+    let artifact = world.source.and_then(|source| source.artifact);
+    if release.generation != world.helm.generation || artifact != world.helm.load.map(|load| load.version) {
+        world.helm.is_due = true;
+    }
+}
+
+fn uninstall(world: &mut World, mut release: Release) -> bool {
+    let has_release = release.history[0].is_some() || world.running.is_some();
+    if release.suspend || !has_release {
+        world.release = None;
+        world.release_version += 1;
+        return true;
+    }
+    if world.cluster_works {
+        (release.ready, release.released) = (Ready::UninstallSucceeded, Released::TimedOut);
+        (world.running, world.is_whole) = (None, true);
+        world.leftovers = 1;
+        world.leftovers_version += 1;
+        world.helm.phase = Phase::Uninstalled;
+    } else {
+        release.ready = Ready::UninstallFailed;
+    }
+    world.helm.is_due = false;
+    world.release = Some(release);
+    world.touch_release();
+    true
+}
+
+/// Stopped in the middle of an action it writes nothing; afterwards it does not know what it did.
+pub(super) fn restart_helm(world: &mut World) {
+    if matches!(world.helm.phase, Phase::Uninstalled) {
+        return;
+    }
+    let was_at_work = !matches!(world.helm.phase, Phase::Idle | Phase::Prerequisites);
+    world.helm = HelmController {
+        phase: Phase::Idle,
+        is_due: true,
+        forgets: world.helm.forgets || was_at_work,
+        ..world.helm
+    };
+}
+
+/// Its storage does not outlive it.
+pub(super) fn restart_sources(world: &mut World) {
+    world.sources = SourceController { phase: Fetch::Idle, is_due: true, ..world.sources };
+    if let Some(source) = &mut world.source {
+        source.artifact = None;
+        world.touch_source();
+    }
+}
+
+/// Somebody deletes the HelmRelease.
+pub(super) fn delete_release(world: &mut World) {
+    if let Some(release) = &mut world.release
+        && !release.deleting
+    {
+        release.deleting = true;
+        release.generation += 1;
+        world.touch_release();
+    }
+}
+
+/// One write of source-controller; false if it has nothing to do.
+pub(super) fn source_step(world: &mut World, now: i64) -> bool {
+    if !sources_are_busy(world) {
+        return false;
+    }
+    let Some(mut source) = world.source else { return false };
+    let before = source;
+    match std::mem::take(&mut world.sources.phase) {
+        Fetch::Idle => {
+            world.sources.is_due = false;
+            world.sources.generation = source.generation;
+            source.reconciling = source.generation != source.observed || source.artifact.is_none();
+            world.sources.phase = Fetch::Fetching;
+        }
+        Fetch::Fetching => {
+            let wanted = source.change.version;
+            let trouble = match (world.registry_answers, wanted) {
+                (false, _) => Some(Trouble::Unreachable),
+                (true, Version::Absent) => Some(Trouble::Missing),
+                (true, _) => None,
+            };
+            match trouble {
+                Some(trouble) => {
+                    let since = source.fetch_failed.map_or(now, |failed| failed.since);
+                    source.fetch_failed = Some(FetchFailed { trouble, observed: source.generation, since });
+                    source.reconciling = true;
+                }
+                None => {
+                    (source.fetch_failed, source.reconciling) = (None, false);
+                    world.sources.phase = Fetch::Fetched(wanted);
+                }
+            }
+        }
+        Fetch::Fetched(version) => {
+            source.observed = world.sources.generation;
+            source.artifact = Some(version);
+            world.sources.is_due |= source.generation != source.observed;
+            let is_waited_for =
+                world.release.is_some_and(|release| release.truth.waits == Some(Waits::ForSource));
+            world.helm.is_due |= source.artifact != before.artifact || is_waited_for;
+        }
+    }
+    if source != before {
+        world.source = Some(source);
+        world.touch_source();
+    }
+    true
+}
+
+/// Flux works until it has nothing to do, and one more look at everything changes nothing.
+pub(super) fn rest(world: &mut World, now: i64) {
+    finish(world, now);
+    for _ in 0..8 {
+        let mut ahead = world.clone();
+        let is_stalled = ahead.release.is_some_and(|release| release.stalled);
+        (ahead.helm.is_due, ahead.sources.is_due) = (!is_stalled, true);
+        finish(&mut ahead, now);
+        let is_same = ahead.release == world.release && ahead.source == world.source;
+        if is_same && ahead.running == world.running {
+            return;
+        }
+        *world = ahead;
+    }
+}
+
+fn finish(world: &mut World, now: i64) {
+    for _ in 0..200 {
+        if !(source_step(world, now) || helm_step(world, now)) {
+            return;
+        }
+    }
+}

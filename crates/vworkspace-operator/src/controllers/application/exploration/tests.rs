@@ -1,0 +1,46 @@
+//! The entry: `EXPLORE_SCHEDULES=1000000 cargo test --profile explore -p vworkspace-operator explored -- --nocapture`.
+
+use ::explore::{INVARIANTS, Search, again, explore};
+
+use super::*;
+
+/// A few in every run of the tests; `cargo lab test` asks for a million.
+const FEW: u64 = 2_000;
+
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name)
+        .ok()
+        .map(|text| text.parse().unwrap_or_else(|_| panic!("{name} is {text}; expected a number")))
+}
+
+fn search() -> Search {
+    Search {
+        seed: number("EXPLORE_FIRST_SEED").unwrap_or(1),
+        schedules: number("EXPLORE_SCHEDULES").unwrap_or(FEW),
+        events: (20, 48),
+        undisturbed_every: 16,
+    }
+}
+
+#[test]
+fn explored_instances_keep_every_promise() {
+    if let Ok(seeds) = std::env::var("EXPLORE_SEED") {
+        let seeds: Vec<u64> =
+            seeds.split(',').map(|seed| seed.parse().expect("EXPLORE_SEED is a seed")).collect();
+        let failure = again(&Applications, &search(), &seeds);
+        assert!(failure.is_none(), "{}", failure.map(|failure| failure.to_string()).unwrap_or_default());
+        return;
+    }
+    let (counts, failure) = explore(&Applications, &search());
+    println!("explored ApplicationInstance: {counts}");
+    assert!(failure.is_none(), "{}", failure.map(|failure| failure.to_string()).unwrap_or_default());
+    assert!(counts.short * 50 <= counts.schedules, "too many schedules are short: {}", counts.short);
+}
+
+#[test]
+fn every_invariant_is_explained() {
+    let page = include_str!("../../../../../../docs/explore.md");
+    for (name, _) in INVARIANTS.iter().chain(<Applications as Model>::INVARIANTS) {
+        assert!(page.contains(&format!("`{name}`")), "docs/explore.md does not explain {name}");
+    }
+}
