@@ -151,23 +151,27 @@ pub(super) async fn remove_all(cluster: &Cluster, prefix: &str) -> Result<()> {
     let found = namespaces.list(&ListParams::default()).await?;
     let ours = found.iter().map(ResourceExt::name_any).filter(|name| name.starts_with(&format!("{prefix}-")));
     for namespace in ours {
-        let held = apps(cluster, &namespace);
-        let names: Vec<String> =
-            held.list_metadata(&ListParams::default()).await?.iter().map(ResourceExt::name_any).collect();
-        for_each(&names, async |name| {
-            let release = Patch::Merge(json!({"metadata": {"finalizers": null}}));
-            held.patch(name, &PatchParams::default(), &release).await?;
-            Ok(())
-        })
-        .await?;
         for (api_version, kind) in [(APPS, INSTANCE), (HELM, "HelmRelease"), (SOURCE, "OCIRepository")] {
             let api = cluster.dynamic(api_version, kind, Some(&namespace));
+            release(&api).await?;
             api.delete_collection(&DeleteParams::background(), &ListParams::default()).await?;
         }
         namespaces.delete(&namespace, &DeleteParams::background()).await?;
         crate::scenario::gone(&namespaces, "Namespace", &namespace).await?;
     }
     Ok(())
+}
+
+/// Takes all finalizers away: nobody is there to do it.
+async fn release(api: &Api<DynamicObject>) -> Result<()> {
+    let held = api.list_metadata(&ListParams::default()).await?;
+    let held = held.iter().filter(|object| !object.finalizers().is_empty()).map(ResourceExt::name_any);
+    for_each(&held.collect::<Vec<_>>(), async |name| {
+        let free = Patch::Merge(json!({"metadata": {"finalizers": null}}));
+        api.patch(name, &PatchParams::default(), &free).await?;
+        Ok(())
+    })
+    .await
 }
 
 #[cfg(test)]

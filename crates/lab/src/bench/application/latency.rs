@@ -17,7 +17,7 @@ use super::instances::{self, HELM, Which, apply, apps};
 use super::results::Row;
 use crate::bench::quantile;
 
-const PREFIX: &str = "latency";
+pub(super) const PREFIX: &str = "latency";
 /// How long one write may take to show up.
 const DEADLINE: Duration = Duration::from_secs(20);
 /// The instances that are changed in turn.

@@ -17,8 +17,8 @@ use super::results::Row;
 use crate::audit;
 use crate::cluster::Cluster;
 
-const PREFIX: &str = "load";
-const REPLAYED: &str = "replay";
+pub(super) const PREFIX: &str = "load";
+pub(super) const REPLAYED: &str = "replay";
 
 pub(super) async fn measure(bench: &Bench, count: usize) -> Result<Vec<Row>> {
     bench.clear(PREFIX).await?;

@@ -124,7 +124,11 @@ pub(crate) async fn run(cluster: &Cluster, wanted: &Wanted) -> Result<()> {
     let chart = ServedChart::start(cluster, &folder).await?;
     let bench = Bench { cluster: cluster.clone(), program, chart };
     flux::scale(cluster, 0).await?;
+    // What a run that broke has left.
+    bench.clear_all().await?;
     let measured = bench.measure_all(wanted, &folder).await;
+    // Before Flux comes back, which would look for the charts.
+    bench.clear_all().await?;
     flux::scale(cluster, 1).await?;
     let names = measured?;
     let results = Results::load(&folder)?;
@@ -240,6 +244,15 @@ impl Bench {
                 None => return Ok(count),
             }
         }
+    }
+
+    async fn clear_all(&self) -> Result<()> {
+        for prefix in
+            [latency::PREFIX, requests::PREFIX, load::PREFIX, load::REPLAYED, rest::PREFIX, rest::UNRELATED]
+        {
+            self.clear(prefix).await?;
+        }
+        Ok(())
     }
 
     /// Takes everything of a part away; no operator runs.

@@ -16,7 +16,7 @@ use super::Bench;
 use super::instances::{self, APPS, INSTANCE};
 use super::results::Row;
 
-const PREFIX: &str = "requests";
+pub(super) const PREFIX: &str = "requests";
 /// What every new instance costs: finalizer, source, release, first status.
 const FIRST: usize = 4;
 

@@ -15,8 +15,8 @@ use super::operator::{Memory, Operator};
 use super::requests::all_ready;
 use super::results::Row;
 
-const PREFIX: &str = "rest";
-const UNRELATED: &str = "unrelated";
+pub(super) const PREFIX: &str = "rest";
+pub(super) const UNRELATED: &str = "unrelated";
 /// Memory is looked at this long after the last write.
 const CALM: Duration = Duration::from_secs(60);
 /// A start is measured as often as this, and the one in the middle counts.
