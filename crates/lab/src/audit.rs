@@ -58,6 +58,19 @@ impl Request {
         self.object_ref.as_ref().is_some_and(|object| object.namespace == namespace)
     }
 
+    /// Whether it is about something in namespaces `PREFIX-...`.
+    pub(crate) fn is_below(&self, prefix: &str) -> bool {
+        let rest = |object: &ObjectRef| {
+            object.namespace.strip_prefix(prefix).is_some_and(|rest| rest.starts_with('-'))
+        };
+        self.object_ref.as_ref().is_some_and(rest)
+    }
+
+    /// Whether it is about objects of this resource.
+    pub(crate) fn is_about(&self, resource: &str) -> bool {
+        self.object_ref.as_ref().is_some_and(|object| object.resource == resource)
+    }
+
     /// `verb group/resource/subresource`, as a role would have to grant it.
     pub(crate) fn permission(&self) -> String {
         let object = self.object_ref.clone().unwrap_or_default();
@@ -93,8 +106,13 @@ pub(crate) fn requests(log: &Path, user: &str, since: Timestamp) -> Result<Vec<R
     let mut requests = Vec::new();
     for path in files(log)? {
         for line in BufReader::new(File::open(&path).with_context(failed)?).lines() {
+            let line = line?;
+            // Most lines are about others: they need not be read.
+            if !line.contains(user) {
+                continue;
+            }
             // The last line may be half written.
-            let Ok(request) = serde_json::from_str::<Request>(&line?) else { continue };
+            let Ok(request) = serde_json::from_str::<Request>(&line) else { continue };
             // A watch is told when it starts and again when it ends.
             let is_finished = request.stage == "ResponseComplete" || request.stage == "ResponseStarted";
             if is_finished && request.user.username == user && request.request_received_timestamp >= since {

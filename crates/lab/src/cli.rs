@@ -130,6 +130,8 @@ pub(crate) enum BenchCommand {
         #[arg(long, default_value_t = 500)]
         samples: usize,
     },
+    /// What the operator promises about time, memory and requests. All of it takes about an hour.
+    Application(bench::application::Wanted),
     /// Up, one scenario, down, again and again.
     Cycles {
         #[arg(long, default_value_t = 20)]
@@ -202,6 +204,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
         LabCommand::Demo => Box::pin(demo(&subject)),
         LabCommand::Test { quick, filter } => Box::pin(test(&subject, quick, filter)),
         LabCommand::Bench(BenchCommand::Api { samples }) => Box::pin(bench_api(&subject, samples)),
+        LabCommand::Bench(BenchCommand::Application(wanted)) => Box::pin(bench_application(&subject, wanted)),
         LabCommand::Bench(BenchCommand::Cycles { count }) => Box::pin(bench_cycles(&subject, count)),
     };
     wait(work)
@@ -240,6 +243,11 @@ async fn test(subject: &Subject<'_>, quick: bool, filter: Option<String>) -> Res
 
 async fn bench_api(subject: &Subject<'_>, samples: usize) -> Result<ExitCode> {
     println!("{}", bench::api_latency(&subject.running().await?, samples).await?);
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn bench_application(subject: &Subject<'_>, wanted: bench::application::Wanted) -> Result<ExitCode> {
+    bench::application::run(&subject.running().await?, &wanted).await?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -58,6 +58,17 @@ impl OwnProgram {
     }
 }
 
+/// Builds a package's program as it is released, and tells where it is.
+pub(crate) fn build_release(package: &str) -> Result<PathBuf> {
+    machine::can_build_static()?;
+    add_target()?;
+    let mut build = cargo(&["build", "--locked", "--release", "--target", TARGET]);
+    build.args(["--package", package, "--bin", package, "--target-dir"]).arg(target_folder());
+    build.env(format!("CC_{}", TARGET.replace('-', "_")), machine::MUSL_COMPILER);
+    quietly(build).with_context(|| format!("failed to build {package} for {TARGET}"))?;
+    Ok(target_folder().join(TARGET).join("release").join(package))
+}
+
 fn target_folder() -> PathBuf {
     paths::workspace().join("target")
 }

@@ -85,6 +85,8 @@ pub(crate) struct Watch {
     pub(crate) resource: ApiResource,
     pub(crate) selection: Selection,
     pub(crate) concerns: Concerns,
+    /// What its objects are found by, besides their own names.
+    pub(crate) names: Option<Names>,
 }
 
 /// Which objects of the controller a watched one is about.
@@ -103,6 +105,9 @@ pub(crate) enum Concerns {
 /// Which objects of a controller a watched one is about. It must not decide: telling too many costs a look, telling too
 /// few loses an event.
 pub type Mapping = fn(&DynamicObject, &Caches) -> Vec<ObjectKey>;
+
+/// What an object can be found by, besides its own name: see [`Caches::named`].
+pub type Names = fn(&DynamicObject) -> Vec<ObjectKey>;
 
 impl Watches {
     /// None.
@@ -129,8 +134,17 @@ impl Watches {
         self.add::<K>(selection, Concerns::Everything)
     }
 
+    /// The objects of the kind that was named last can be found by these names, too.
+    #[must_use]
+    pub fn found_by(mut self, names: Names) -> Self {
+        if let Some(watch) = self.0.last_mut() {
+            watch.names = Some(names);
+        }
+        self
+    }
+
     fn add<K: Resource<DynamicType = ()>>(mut self, selection: Selection, concerns: Concerns) -> Self {
-        self.0.push(Watch { resource: resource_of::<K>(), selection, concerns });
+        self.0.push(Watch { resource: resource_of::<K>(), selection, concerns, names: None });
         self
     }
 }
@@ -138,7 +152,8 @@ impl Watches {
 impl Watch {
     /// The controller's own kind.
     pub(crate) fn own<C: Controller>() -> Self {
-        Self { resource: resource_of::<C::Object>(), selection: Selection::all(), concerns: Concerns::Itself }
+        let (selection, concerns) = (Selection::all(), Concerns::Itself);
+        Self { resource: resource_of::<C::Object>(), selection, concerns, names: None }
     }
 }
 

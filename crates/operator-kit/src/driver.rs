@@ -16,7 +16,7 @@ use tracing::{Instrument, debug, error, info_span, warn};
 
 use crate::act::{Actor, Outcome, Refusal};
 use crate::backoff;
-use crate::cache::{Caches, KindCache, decode};
+use crate::cache::{Caches, KindCache};
 use crate::controller::{Controller, View};
 use crate::errand::Errands;
 use crate::freshness::Expectation;
@@ -189,7 +189,7 @@ impl<C: Controller> Driver<C> {
         match trigger {
             Trigger::Object(key) => queue.push(key, now),
             Trigger::Everything => {
-                self.own.all().iter().for_each(|object| queue.push(ObjectKey::of(object), now));
+                self.own.keys().into_iter().for_each(|key| queue.push(key, now));
             }
         }
     }
@@ -223,10 +223,14 @@ impl<C: Controller> Driver<C> {
     }
 
     async fn reconcile(&self, key: &ObjectKey, memory: &mut Memory) -> (Ended, Next) {
-        let Some(object) = self.own.get(key) else {
+        let Some(kept) = self.own.get(key) else {
             self.interests.want(key, &[]);
             self.errands.want(key, &[]);
             return (Ended::Gone, Next::Never);
+        };
+        let object: DynamicObject = match kept.read() {
+            Ok(object) => object,
+            Err(error) => return (Ended::Undecodable, undecodable(&kept.version, &error, memory)),
         };
         if memory.uid != object.metadata.uid {
             *memory = Memory { uid: object.metadata.uid.clone(), ..Memory::default() };
@@ -234,9 +238,9 @@ impl<C: Controller> Driver<C> {
         if self.is_outdated(memory) {
             return (Ended::Waiting, Next::By(Instant::now() + LOOK_FOR_OWN_WRITE));
         }
-        let typed = match decode::<C::Object>(&object) {
+        let typed: C::Object = match kept.read() {
             Ok(typed) => typed,
-            Err(error) => return (Ended::Undecodable, undecodable(&object, &error, memory)),
+            Err(error) => return (Ended::Undecodable, undecodable(&kept.version, &error, memory)),
         };
         let now = Timestamp::now();
         let view = View {
@@ -360,11 +364,10 @@ impl Desk {
 }
 
 /// An object that cannot be read waits for its next change; each version is told once.
-fn undecodable(object: &DynamicObject, error: &serde_json::Error, memory: &mut Memory) -> Next {
-    let version = object.metadata.resource_version.clone();
-    if memory.undecodable != version {
+fn undecodable(version: &str, error: &serde_json::Error, memory: &mut Memory) -> Next {
+    if memory.undecodable.as_deref() != Some(version) {
         error!(reason = %error, "failed to read the object; it is left alone until it changes");
-        memory.undecodable = version;
+        memory.undecodable = Some(version.to_owned());
     }
     Next::By(Instant::now() + RESYNC)
 }
@@ -423,12 +426,9 @@ mod tests {
 
     #[test]
     fn a_version_that_cannot_be_read_is_told_once() {
-        let object: DynamicObject = serde_json::from_value(serde_json::json!({
-            "apiVersion": "v1", "kind": "X", "metadata": {"name": "a", "resourceVersion": "7"}}))
-        .unwrap();
         let error = serde_json::from_str::<u8>("x").unwrap_err();
         let mut memory = Memory::default();
-        undecodable(&object, &error, &mut memory);
+        undecodable("7", &error, &mut memory);
         assert_eq!(memory.undecodable.as_deref(), Some("7"));
     }
 }

@@ -38,8 +38,8 @@ impl Expectation {
     pub(crate) fn is_met_by(&self, cache: &KindCache) -> bool {
         // In this order: a cache that moves on in between is taken for older than it is, never for newer.
         let age = cache.age(&self.id.key);
-        let object = cache.get(&self.id.key);
-        self.is_met(&Shown { object: object.as_deref(), newest: age.newest, listed_at: age.listed_at })
+        let object = cache.object(&self.id.key);
+        self.is_met(&Shown { object: object.as_ref(), newest: age.newest, listed_at: age.listed_at })
     }
 
     fn is_met(&self, shown: &Shown<'_>) -> bool {

@@ -73,9 +73,7 @@ impl Interests {
             Progress::Starting => Found::NotYet,
             Progress::NotInstalled => Found::NotInstalled,
             Progress::Synced => {
-                let mut objects = cache.all();
-                objects.sort_by_key(|object| ObjectKey::of(object));
-                Found::Objects(objects)
+                Found::Objects(cache.all().iter().filter_map(|kept| kept.read().ok().map(Arc::new)).collect())
             }
         }
     }

@@ -26,7 +26,7 @@ mod serve;
 
 pub use act::{Cause, Refusal};
 pub use cache::{Caches, Sight, decode};
-pub use controller::{Controller, Mapping, View, Watches};
+pub use controller::{Controller, Mapping, Names, View, Watches};
 pub use errand::{Errand, NoErrand};
 pub use interest::{Found, Interest};
 pub use object::ObjectKey;

@@ -17,7 +17,7 @@ use crate::act::{Actor, Announcer};
 use crate::cache::watch::{Importance, KindWatch};
 use crate::cache::{Caches, KindCache, Part};
 use crate::cluster_id;
-use crate::controller::{Concerns, Controller, Watch};
+use crate::controller::{Concerns, Controller, Names, Watch};
 use crate::driver::{Driver, Shared, Trigger};
 use crate::election::Election;
 use crate::errand::Errands;
@@ -74,6 +74,7 @@ struct Kind {
     selection: Selection,
     importance: Importance,
     listeners: Vec<(Concerns, mpsc::UnboundedSender<Trigger>)>,
+    names: Vec<Names>,
 }
 
 impl Operator {
@@ -126,12 +127,14 @@ impl Operator {
                     kind.importance = importance;
                 }
                 kind.listeners.push(listener);
+                kind.names.extend(watch.names);
             }
             None => self.kinds.push(Kind {
                 resource: watch.resource,
                 selection: watch.selection,
                 importance,
                 listeners: vec![listener],
+                names: watch.names.into_iter().collect(),
             }),
         }
     }
@@ -157,7 +160,8 @@ impl Operator {
         let Self { settings, kinds, starts } = self;
         let mut caches = Caches::default();
         for kind in &kinds {
-            caches.add(&kind.resource, KindCache::of_parts(kind.parts(&settings.watch_namespaces)));
+            let cache = KindCache::of_parts(kind.parts(&settings.watch_namespaces));
+            caches.add(&kind.resource, cache.found_by(&kind.names));
         }
         let (caches, metrics) = (Arc::new(caches), Arc::new(Metrics::new()));
         let (sender, leading) = watch::channel(false);

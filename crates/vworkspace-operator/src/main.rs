@@ -28,6 +28,9 @@ use vworkspace_api::Duration;
 
 use controllers::application::{Applications, Rules};
 
+/// It mostly waits for the API server: on a node with many processors more threads would only take more memory.
+const THREADS: usize = 2;
+
 /// The operator of one cluster.
 #[derive(Debug, Parser)]
 #[command(version)]
@@ -83,13 +86,14 @@ fn main() -> ExitCode {
         watch_namespaces: flags.watch_namespaces,
         cluster_id: flags.cluster_id,
     };
-    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
-        Ok(runtime) => runtime,
-        Err(error) => {
-            error!(%error, "failed to start");
-            return ExitCode::FAILURE;
-        }
-    };
+    let runtime =
+        match tokio::runtime::Builder::new_multi_thread().worker_threads(THREADS).enable_all().build() {
+            Ok(runtime) => runtime,
+            Err(error) => {
+                error!(%error, "failed to start");
+                return ExitCode::FAILURE;
+            }
+        };
     match runtime.block_on(Operator::new(settings).with(applications).run()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

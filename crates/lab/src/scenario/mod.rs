@@ -285,7 +285,7 @@ fn text_at<'a>(data: &'a Value, pointer: &str) -> &'a str {
 }
 
 /// Runs one of the lab's programs to its end and returns what it said.
-async fn said_by(command: &mut Command) -> Result<String> {
+pub(crate) async fn said_by(command: &mut Command) -> Result<String> {
     let ended = timeout(DEADLINE, command.output()).await;
     // As a person would type it.
     let typed = command.as_std();

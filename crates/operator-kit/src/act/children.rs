@@ -17,7 +17,7 @@ impl Task<'_> {
     /// Brings a child to what is wanted, unless the cache shows that it is.
     pub(super) async fn apply(&mut self, child: &Child, caches: &Caches) -> Result<(), Error> {
         let (id, desired) = (child.id(), marked(child));
-        let live = caches.of(&child.resource).and_then(|cache| cache.get(&id.key));
+        let live = caches.of(&child.resource).and_then(|cache| cache.object(&id.key));
         match &live {
             Some(live) => {
                 check_owner(&id, &desired, live)?;
@@ -61,7 +61,7 @@ impl Task<'_> {
     /// Asks another controller to look again, unless the mark is there already.
     pub(super) async fn nudge(&mut self, nudge: &Nudge, caches: &Caches) -> Result<(), Error> {
         let id = nudge.id();
-        let live = caches.of(&nudge.resource).and_then(|cache| cache.get(&id.key));
+        let live = caches.of(&nudge.resource).and_then(|cache| cache.object(&id.key));
         let Some(live) = live else { return Ok(()) };
         let there = |key: &String| live.metadata.annotations.as_ref()?.get(key);
         if nudge.annotations.iter().all(|(key, value)| there(key) == Some(value)) {

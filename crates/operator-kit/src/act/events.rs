@@ -1,48 +1,50 @@
 //! Kubernetes Events: one for each condition that says something else than before, and none at rest.
 
-use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ObjectReference;
+use k8s_openapi::api::events::v1::Event as SentEvent;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use kube::Client;
-use kube::runtime::events::{Event, EventType, Recorder, Reporter};
-use serde_json::Value;
+use kube::api::{Api, ObjectMeta, Patch, PatchParams, PostParams};
+use kube::runtime::events::{Event, EventType};
+use serde_json::{Value, json};
 use tokio::time::{Instant, timeout};
 use tracing::{debug, warn};
 
 use super::ANSWER;
+use super::sent::{Sent, Told, hash_of};
 
 /// The API server takes no longer note.
 const LONGEST_NOTE: usize = 1000;
 /// Types that mean trouble when they are True.
 const TROUBLE: [&str; 4] = ["Stalled", "Degraded", "Blocked", "Failed"];
-/// As many Events at once may be about one object, and one more after each pause: as Kubernetes' own clients do it.
-const BURST: f64 = 25.0;
-const ONE_MORE_AFTER: Duration = Duration::from_secs(300);
-
 /// Tells the transitions of conditions.
 pub(crate) struct Announcer {
-    recorder: Recorder,
-    allowance: Mutex<HashMap<String, Allowance>>,
+    client: Client,
+    controller: String,
+    /// Which of several processes it is.
+    instance: String,
+    sent: Mutex<Sent>,
 }
 
 impl Announcer {
     pub(crate) fn new(client: Client, controller: String) -> Self {
-        let reporter = Reporter { controller, instance: std::env::var("POD_NAME").ok() };
-        Self { recorder: Recorder::new(client, reporter), allowance: Mutex::default() }
+        let instance = std::env::var("POD_NAME").unwrap_or_else(|_| controller.clone());
+        Self { client, controller, instance, sent: Mutex::new(Sent::new(Instant::now())) }
     }
 
     /// Sends what changed between two statuses; an Event that cannot be sent is only a pity. Returns how many were sent.
     pub(crate) async fn announce(&self, before: &Value, after: &Value, about: &ObjectReference) -> u64 {
         let mut sent = 0;
         for event in transitions(before, after) {
-            if !self.may_send(about) {
+            if !self.sent().allows(hash_of(&about.uid), Instant::now()) {
                 debug!(reason = event.reason, "too many events about this object: left out");
                 continue;
             }
             sent += 1;
-            match timeout(ANSWER, self.recorder.publish(&event, about)).await {
+            match timeout(ANSWER, self.publish(&event, about)).await {
                 Ok(Ok(())) => {}
                 Ok(Err(error)) => warn!(%error, reason = event.reason, "failed to send an event"),
                 Err(_) => warn!(reason = event.reason, "failed to send an event: no answer"),
@@ -51,45 +53,67 @@ impl Announcer {
         sent
     }
 
-    fn may_send(&self, about: &ObjectReference) -> bool {
-        let mut allowances = self.allowance.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = Instant::now();
-        // Whoever has its whole allowance again need not be remembered.
-        allowances.retain(|_, allowance| allowance.left_at(now) < BURST);
-        let uid = about.uid.clone().unwrap_or_default();
-        allowances.entry(uid).or_insert(Allowance { left: BURST, at: now }).take(now)
+    /// Sends an Event, or counts up the one that said the same of the same object lately.
+    async fn publish(&self, event: &Event, about: &ObjectReference) -> kube::Result<()> {
+        let same = hash_of((
+            &about.uid,
+            &about.name,
+            &event.action,
+            &event.reason,
+            event.type_ == EventType::Normal,
+        ));
+        let namespace = about.namespace.as_deref().unwrap_or("default");
+        let api: Api<SentEvent> = Api::namespaced(self.client.clone(), namespace);
+        let (now, at) = (Timestamp::now(), Instant::now());
+        let known = self.sent().same(same, at);
+        let told = match known {
+            Some(Told { number, count, .. }) => Told { number, count: count + 1, at },
+            None => Told { number: now.as_microsecond(), count: 1, at },
+        };
+        let name = format!("{}.{:x}", about.name.as_ref().unwrap_or(&self.controller), told.number);
+        if known.is_some() {
+            let series = json!({"series": {"count": told.count, "lastObservedTime": MicroTime(now)}});
+            api.patch(&name, &PatchParams::default(), &Patch::Merge(series)).await?;
+        } else {
+            api.create(&PostParams::default(), &self.first(event, about, name, now)).await?;
+        }
+        self.sent().note(same, told);
+        Ok(())
     }
-}
 
-/// How many Events may still be sent about one object.
-#[derive(Debug)]
-struct Allowance {
-    left: f64,
-    at: Instant,
-}
-
-impl Allowance {
-    fn left_at(&self, now: Instant) -> f64 {
-        let earned = now.duration_since(self.at).as_secs_f64() / ONE_MORE_AFTER.as_secs_f64();
-        (self.left + earned).min(BURST)
+    fn first(&self, event: &Event, about: &ObjectReference, name: String, now: Timestamp) -> SentEvent {
+        SentEvent {
+            metadata: ObjectMeta {
+                name: Some(name),
+                namespace: about.namespace.clone(),
+                ..ObjectMeta::default()
+            },
+            action: Some(event.action.clone()),
+            reason: Some(event.reason.clone()),
+            event_time: Some(MicroTime(now)),
+            regarding: Some(about.clone()),
+            note: event.note.clone(),
+            reporting_controller: Some(self.controller.clone()),
+            reporting_instance: Some(self.instance.clone()),
+            type_: Some(if event.type_ == EventType::Normal { "Normal" } else { "Warning" }.to_owned()),
+            ..SentEvent::default()
+        }
     }
 
-    fn take(&mut self, now: Instant) -> bool {
-        let left = self.left_at(now);
-        let may = left >= 1.0;
-        *self = Self { left: if may { left - 1.0 } else { left }, at: now };
-        may
+    // A panic elsewhere leaves whole values behind.
+    fn sent(&self) -> MutexGuard<'_, Sent> {
+        self.sent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// One Event for each condition whose status or reason changed. A condition that is said for the first time is no
-/// change, unless it is True.
+/// change, unless it is trouble.
 fn transitions(before: &Value, after: &Value) -> Vec<Event> {
     let mut events: Vec<Event> = Vec::new();
     for condition in conditions(after) {
         let [type_, status, reason] = ["type", "status", "reason"].map(|field| text(condition, field));
         let known = conditions(before).find(|known| text(known, "type") == type_);
-        let is_new = known.map_or(status == "True", |known| {
+        let is_new = known.map_or(status == "True" && TROUBLE.contains(&type_), |known| {
             (text(known, "status"), text(known, "reason")) != (status, reason)
         });
         let message = text(condition, "message");
@@ -143,13 +167,14 @@ mod tests {
     }
 
     #[test]
-    fn a_first_visit_tells_what_holds_and_not_what_does_not() {
+    fn a_first_visit_tells_trouble_and_nothing_else() {
         let first = status(&[
             ("Ready", "Unknown", "Reconciling"),
-            ("Blocked", "False", "NotBlocked"),
+            ("Degraded", "False", "NotDegraded"),
             ("Reconciling", "True", "ChartSourceSyncing"),
+            ("Blocked", "True", "MissingSecret"),
         ]);
-        assert_eq!(told(&Value::Null, &first), [("ChartSourceSyncing".to_owned(), EventType::Normal)]);
+        assert_eq!(told(&Value::Null, &first), [("MissingSecret".to_owned(), EventType::Warning)]);
     }
 
     #[test]
@@ -170,15 +195,5 @@ mod tests {
         let after =
             status(&[("Ready", "False", "HelmReleaseFailed"), ("Stalled", "True", "HelmReleaseFailed")]);
         assert_eq!(told(&before, &after), [("HelmReleaseFailed".to_owned(), EventType::Warning)]);
-    }
-
-    #[test]
-    fn an_object_that_flaps_is_told_of_less_and_less() {
-        let start = Instant::now();
-        let mut allowance = Allowance { left: BURST, at: start };
-        let sent = (0..100).filter(|_| allowance.take(start)).count();
-        assert_eq!(sent, 25);
-        assert!(!allowance.take(start + ONE_MORE_AFTER / 2));
-        assert!(allowance.take(start + ONE_MORE_AFTER));
     }
 }

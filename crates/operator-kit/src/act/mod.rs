@@ -6,6 +6,7 @@ mod conflict;
 mod difference;
 mod events;
 mod finalizer;
+mod sent;
 mod status;
 
 use std::time::Duration;

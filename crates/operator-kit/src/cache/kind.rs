@@ -1,12 +1,14 @@
 //! The copy of one kind's objects, and how far it has come.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use kube::api::DynamicObject;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use super::kept::{Kept, Packer};
+use crate::controller::Names;
 use crate::freshness::version_number;
 use crate::object::ObjectKey;
 
@@ -29,14 +31,19 @@ pub(crate) type Part = Option<String>;
 pub(crate) struct KindCache {
     contents: RwLock<Contents>,
     progress: watch::Sender<Progress>,
+    packer: Packer,
+    /// What else objects are found by.
+    names: Vec<Names>,
 }
+
+type Objects = BTreeMap<ObjectKey, Arc<Kept>>;
 
 #[derive(Debug, Default)]
 struct Contents {
-    objects: BTreeMap<ObjectKey, Arc<DynamicObject>>,
+    objects: Objects,
+    /// What an object is found by, and the object.
+    found_by: BTreeSet<(ObjectKey, ObjectKey)>,
     parts: HashMap<Part, PartState>,
-    /// The newest version of any object that a watch has shown.
-    newest: u64,
 }
 
 /// How far one part has come.
@@ -44,10 +51,12 @@ struct Contents {
 struct PartState {
     progress: Progress,
     /// What a list that is still coming in has brought so far.
-    incoming: BTreeMap<ObjectKey, Arc<DynamicObject>>,
+    incoming: Objects,
     incoming_since: Option<Instant>,
     /// When the list was asked for on which the part rests.
     listed_at: Option<Instant>,
+    /// The newest version of any of its objects that its watch has shown. Another part may be ahead of it.
+    newest: u64,
 }
 
 impl Default for PartState {
@@ -57,6 +66,7 @@ impl Default for PartState {
             incoming: BTreeMap::new(),
             incoming_since: None,
             listed_at: None,
+            newest: 0,
         }
     }
 }
@@ -71,13 +81,44 @@ impl Contents {
         self.parts.get(&key.namespace).or_else(|| self.parts.get(&None))
     }
 
+    /// A watch has come as far as this version of an object.
+    fn advance(&mut self, key: &ObjectKey, version: &str) {
+        let part = if self.parts.contains_key(&key.namespace) { key.namespace.clone() } else { None };
+        let state = self.part(&part);
+        state.newest = state.newest.max(number_of(version));
+    }
+
     /// Takes the objects of a part out.
-    fn take_part(&mut self, part: &Part) -> BTreeMap<ObjectKey, Arc<DynamicObject>> {
-        match part {
+    fn take_part(&mut self, part: &Part) -> Objects {
+        let taken: Objects = match part {
             None => std::mem::take(&mut self.objects),
             Some(namespace) => {
                 self.objects.extract_if(from(namespace).., |key, _| key.namespace == *part).collect()
             }
+        };
+        for (key, kept) in &taken {
+            self.forget_names(key, kept);
+        }
+        taken
+    }
+
+    fn insert(&mut self, key: ObjectKey, kept: Arc<Kept>) {
+        self.remove(&key);
+        for name in &kept.names {
+            self.found_by.insert((name.clone(), key.clone()));
+        }
+        self.objects.insert(key, kept);
+    }
+
+    fn remove(&mut self, key: &ObjectKey) {
+        if let Some(kept) = self.objects.remove(key) {
+            self.forget_names(key, &kept);
+        }
+    }
+
+    fn forget_names(&mut self, key: &ObjectKey, kept: &Kept) {
+        for name in &kept.names {
+            self.found_by.remove(&(name.clone(), key.clone()));
         }
     }
 
@@ -90,6 +131,15 @@ impl Contents {
             (false, false) => Progress::Synced,
         }
     }
+}
+
+/// What a complete list brought.
+#[derive(Debug)]
+pub(crate) enum Listed {
+    /// So many objects, of which none was known.
+    First(usize),
+    /// Those that are new, changed or gone.
+    Again(Vec<Arc<Kept>>),
 }
 
 /// What a cache can say about how new it is.
@@ -106,18 +156,32 @@ impl KindCache {
     pub(crate) fn of_parts(parts: impl IntoIterator<Item = Part>) -> Self {
         let parts = parts.into_iter().map(|part| (part, PartState::default())).collect();
         let contents = RwLock::new(Contents { parts, ..Contents::default() });
-        Self { contents, progress: watch::Sender::new(Progress::Starting) }
+        let progress = watch::Sender::new(Progress::Starting);
+        Self { contents, progress, packer: Packer::new(), names: Vec::new() }
     }
 
-    pub(crate) fn get(&self, key: &ObjectKey) -> Option<Arc<DynamicObject>> {
+    /// Objects can be found by these names, too.
+    pub(crate) fn found_by(self, names: &[Names]) -> Self {
+        Self { names: names.to_vec(), ..self }
+    }
+
+    pub(crate) fn get(&self, key: &ObjectKey) -> Option<Arc<Kept>> {
         self.read().objects.get(key).cloned()
+    }
+
+    /// An object as it came.
+    pub(crate) fn object(&self, key: &ObjectKey) -> Option<DynamicObject> {
+        self.get(key)?.read().ok()
     }
 
     /// How new the part is that holds `key`.
     pub(crate) fn age(&self, key: &ObjectKey) -> Age {
         let contents = self.read();
-        let listed_at = contents.part_of(key).and_then(|part| part.listed_at);
-        Age { newest: contents.newest, listed_at }
+        let part = contents.part_of(key);
+        Age {
+            newest: part.map(|part| part.newest).unwrap_or_default(),
+            listed_at: part.and_then(|part| part.listed_at),
+        }
     }
 
     pub(crate) fn progress(&self) -> Progress {
@@ -144,47 +208,62 @@ impl KindCache {
     }
 
     /// One object of the list.
-    pub(crate) fn list_item(&self, part: &Part, object: DynamicObject) {
-        self.write().part(part).incoming.insert(ObjectKey::of(&object), Arc::new(object));
+    pub(crate) fn list_item(&self, part: &Part, object: &DynamicObject) {
+        let kept = self.pack(object);
+        self.write().part(part).incoming.insert(ObjectKey::of(object), kept);
     }
 
     /// The list is complete: tells what differs from before, also what is gone.
-    pub(crate) fn end_list(&self, part: &Part) -> Vec<Arc<DynamicObject>> {
-        let (changed, progress) = {
+    pub(crate) fn end_list(&self, part: &Part) -> Listed {
+        let (listed, progress) = {
             let mut contents = self.write();
             let state = contents.part(part);
+            let is_first = state.progress != Progress::Synced;
             let incoming = std::mem::take(&mut state.incoming);
             state.listed_at = state.incoming_since.take();
             state.progress = Progress::Synced;
-            let newest = incoming.values().map(|object| version_of(object)).max();
-            contents.newest = contents.newest.max(newest.unwrap_or_default());
+            let newest = incoming.values().map(|kept| number_of(&kept.version)).max();
+            state.newest = state.newest.max(newest.unwrap_or_default());
             let before = contents.take_part(part);
-            let changed = differences(&before, &incoming);
-            contents.objects.extend(incoming);
-            (changed, contents.progress())
+            let listed = if is_first {
+                Listed::First(incoming.len())
+            } else {
+                Listed::Again(differences(&before, &incoming))
+            };
+            for (key, kept) in incoming {
+                contents.insert(key, kept);
+            }
+            (listed, contents.progress())
         };
         self.progress.send_replace(progress);
-        changed
+        listed
     }
 
     /// A watch shows an object as it is now.
-    pub(crate) fn put(&self, object: DynamicObject) -> Arc<DynamicObject> {
-        let object = Arc::new(object);
+    pub(crate) fn put(&self, object: &DynamicObject) {
+        let kept = self.pack(object);
         let mut contents = self.write();
-        contents.newest = contents.newest.max(version_of(&object));
-        contents.objects.insert(ObjectKey::of(&object), Arc::clone(&object));
-        object
+        let key = ObjectKey::of(object);
+        contents.advance(&key, &kept.version);
+        contents.insert(key, kept);
     }
 
     /// A watch shows that an object is gone.
     pub(crate) fn remove(&self, object: &DynamicObject) {
         let mut contents = self.write();
-        contents.newest = contents.newest.max(version_of(object));
-        contents.objects.remove(&ObjectKey::of(object));
+        let version = object.metadata.resource_version.as_deref().unwrap_or_default();
+        let key = ObjectKey::of(object);
+        contents.advance(&key, version);
+        contents.remove(&key);
+    }
+
+    fn pack(&self, object: &DynamicObject) -> Arc<Kept> {
+        let names = self.names.iter().flat_map(|names| names(object)).collect();
+        Arc::new(self.packer.pack(object, names))
     }
 
     /// The cluster does not have the kind (any more): tells what was there.
-    pub(crate) fn not_installed(&self, part: &Part) -> Vec<Arc<DynamicObject>> {
+    pub(crate) fn not_installed(&self, part: &Part) -> Vec<Arc<Kept>> {
         let (gone, progress) = {
             let mut contents = self.write();
             *contents.part(part) = PartState { progress: Progress::NotInstalled, ..PartState::default() };
@@ -194,17 +273,22 @@ impl KindCache {
         gone.into_values().collect()
     }
 
-    /// All objects.
-    pub(crate) fn all(&self) -> Vec<Arc<DynamicObject>> {
+    /// The names of all objects, in their order.
+    pub(crate) fn keys(&self) -> Vec<ObjectKey> {
+        self.read().objects.keys().cloned().collect()
+    }
+
+    /// All objects, in the order of their names.
+    pub(crate) fn all(&self) -> Vec<Arc<Kept>> {
         self.read().objects.values().cloned().collect()
     }
 
-    /// All objects of a namespace.
-    pub(crate) fn in_namespace(&self, namespace: &str) -> Vec<Arc<DynamicObject>> {
+    /// The objects that are found by a name, in the order of their own.
+    pub(crate) fn named(&self, name: &ObjectKey) -> Vec<(ObjectKey, Arc<Kept>)> {
         let contents = self.read();
-        let objects = contents.objects.range(from(namespace)..);
-        let is_there = |key: &ObjectKey| key.namespace.as_deref() == Some(namespace);
-        objects.take_while(|(key, _)| is_there(key)).map(|(_, object)| Arc::clone(object)).collect()
+        let first = (name.clone(), ObjectKey { namespace: None, name: String::new() });
+        let found = contents.found_by.range(first..).take_while(|(known, _)| known == name);
+        found.filter_map(|(_, key)| Some((key.clone(), Arc::clone(contents.objects.get(key)?)))).collect()
     }
 
     // A panic elsewhere leaves whole values behind: every write below is one assignment or insert.
@@ -222,19 +306,16 @@ fn from(namespace: &str) -> ObjectKey {
     ObjectKey::namespaced(namespace, "")
 }
 
-fn version_of(object: &DynamicObject) -> u64 {
-    object.metadata.resource_version.as_deref().and_then(version_number).unwrap_or_default()
+fn number_of(version: &str) -> u64 {
+    version_number(version).unwrap_or_default()
 }
 
 /// Objects that are new, changed or gone.
-fn differences(
-    before: &BTreeMap<ObjectKey, Arc<DynamicObject>>,
-    after: &BTreeMap<ObjectKey, Arc<DynamicObject>>,
-) -> Vec<Arc<DynamicObject>> {
-    let version = |object: &Arc<DynamicObject>| object.metadata.resource_version.clone();
-    let changed = after.iter().filter(|(key, object)| before.get(*key).map(version) != Some(version(object)));
+fn differences(before: &Objects, after: &Objects) -> Vec<Arc<Kept>> {
+    let version = |kept: &Arc<Kept>| kept.version.clone();
+    let changed = after.iter().filter(|(key, kept)| before.get(*key).map(version) != Some(version(kept)));
     let gone = before.iter().filter(|(key, _)| !after.contains_key(*key));
-    changed.chain(gone).map(|(_, object)| Arc::clone(object)).collect()
+    changed.chain(gone).map(|(_, kept)| Arc::clone(kept)).collect()
 }
 
 #[cfg(test)]
@@ -247,8 +328,9 @@ mod tests {
         .unwrap()
     }
 
-    fn names(objects: &[Arc<DynamicObject>]) -> Vec<String> {
-        let mut names: Vec<_> = objects.iter().map(|object| ObjectKey::of(object).name).collect();
+    fn names(objects: &[Arc<Kept>]) -> Vec<String> {
+        let mut names: Vec<_> =
+            objects.iter().map(|kept| ObjectKey::of(&kept.read::<DynamicObject>().unwrap()).name).collect();
         names.sort();
         names
     }
@@ -257,9 +339,12 @@ mod tests {
         let owned = part.map(str::to_owned);
         cache.begin_list(&owned);
         for (name, version) in objects {
-            cache.list_item(&owned, object(part, name, version));
+            cache.list_item(&owned, &object(part, name, version));
         }
-        names(&cache.end_list(&owned))
+        match cache.end_list(&owned) {
+            Listed::First(count) => vec![format!("first {count}")],
+            Listed::Again(changed) => names(&changed),
+        }
     }
 
     fn whole() -> KindCache {
@@ -269,7 +354,7 @@ mod tests {
     #[test]
     fn a_second_list_tells_what_is_new_changed_and_gone_and_nothing_else() {
         let cache = whole();
-        assert_eq!(list(&cache, None, &[("a", "1"), ("b", "2"), ("c", "3")]), ["a", "b", "c"]);
+        assert_eq!(list(&cache, None, &[("a", "1"), ("b", "2"), ("c", "3")]), ["first 3"]);
         assert_eq!(list(&cache, None, &[("a", "1"), ("b", "4"), ("d", "5")]), ["b", "c", "d"]);
     }
 
@@ -305,8 +390,44 @@ mod tests {
         assert_eq!(cache.progress(), Progress::Starting, "the other namespace is not known yet");
         list(&cache, Some("y"), &[("b", "2")]);
         assert_eq!(cache.progress(), Progress::Synced);
-        assert_eq!(names(&cache.in_namespace("x")), ["a"]);
+        assert_eq!(cache.keys(), [ObjectKey::namespaced("x", "a"), ObjectKey::namespaced("y", "b")]);
+        let newest = |namespace| cache.age(&ObjectKey::namespaced(namespace, "c")).newest;
+        assert_eq!((newest("x"), newest("y")), (1, 2), "one watch may be ahead of another");
         assert_eq!(list(&cache, Some("x"), &[]), ["a"]);
         assert_eq!(names(&cache.all()), ["b"]);
+    }
+
+    /// Objects are found by their label `of`.
+    fn owner(object: &DynamicObject) -> Vec<ObjectKey> {
+        let label = object.metadata.labels.as_ref().and_then(|labels| labels.get("of"));
+        label.map(|name| ObjectKey::namespaced("x", name)).into_iter().collect()
+    }
+
+    #[test]
+    fn an_object_is_found_by_what_it_names_now() {
+        let cache = whole().found_by(&[owner]);
+        let labelled = |name: &str, of: &str| {
+            let mut object = object(Some("x"), name, "1");
+            object.metadata.labels = Some([("of".to_owned(), of.to_owned())].into());
+            object
+        };
+        let found = |of: &str| {
+            let found = cache.named(&ObjectKey::namespaced("x", of));
+            found.into_iter().map(|(key, _)| key.name).collect::<Vec<_>>()
+        };
+        cache.begin_list(&None);
+        for (name, of) in [("b", "web"), ("a", "web"), ("c", "webb")] {
+            cache.list_item(&None, &labelled(name, of));
+        }
+        cache.end_list(&None);
+        assert_eq!(
+            (found("web"), found("webb")),
+            (vec!["a".to_owned(), "b".to_owned()], vec!["c".to_owned()])
+        );
+        cache.put(&labelled("a", "webb"));
+        cache.remove(&labelled("b", "web"));
+        assert_eq!((found("web"), found("webb")), (vec![], vec!["a".to_owned(), "c".to_owned()]));
+        cache.not_installed(&None);
+        assert_eq!(found("webb"), Vec::<String>::new());
     }
 }

@@ -1,5 +1,6 @@
 //! Copies of what the API server has. Controllers read them and nothing else; they are kept up to date by `watch.rs`.
 
+mod kept;
 mod kind;
 pub(crate) mod watch;
 
@@ -11,7 +12,8 @@ use kube::api::DynamicObject;
 use kube::core::ApiResource;
 use serde::de::DeserializeOwned;
 
-pub(crate) use kind::{KindCache, Part, Progress};
+pub(crate) use kept::Kept;
+pub(crate) use kind::{KindCache, Listed, Part, Progress};
 
 use crate::object::{ObjectKey, resource_of};
 
@@ -53,9 +55,9 @@ impl Caches {
         };
         match cache.get(key) {
             None => Sight::Absent,
-            Some(object) => {
-                decode(&object).map_or_else(|error| Sight::Unreadable(error.to_string()), Sight::Present)
-            }
+            Some(kept) => kept
+                .read()
+                .map_or_else(|error: serde_json::Error| Sight::Unreadable(error.to_string()), Sight::Present),
         }
     }
 
@@ -69,16 +71,29 @@ impl Caches {
         self.0.get(resource)
     }
 
-    /// All objects of a kind in a namespace, as they came.
+    /// The readable objects of a kind that are found by a name, in the order of their own.
     #[must_use]
-    pub fn in_namespace<K: Resource<DynamicType = ()>>(&self, namespace: &str) -> Vec<Arc<DynamicObject>> {
-        self.of(&resource_of::<K>()).map(|cache| cache.in_namespace(namespace)).unwrap_or_default()
+    pub fn named<K>(&self, name: &ObjectKey) -> Vec<K>
+    where
+        K: Resource<DynamicType = ()> + DeserializeOwned,
+    {
+        self.found(&resource_of::<K>(), name).iter().filter_map(|(_, kept)| kept.read().ok()).collect()
+    }
+
+    /// Which objects of a kind are found by a name.
+    #[must_use]
+    pub fn keys_named<K: Resource<DynamicType = ()>>(&self, name: &ObjectKey) -> Vec<ObjectKey> {
+        self.found(&resource_of::<K>(), name).into_iter().map(|(key, _)| key).collect()
+    }
+
+    fn found(&self, resource: &ApiResource, name: &ObjectKey) -> Vec<(ObjectKey, Arc<Kept>)> {
+        self.of(resource).map(|cache| cache.named(name)).unwrap_or_default()
     }
 
     /// An object as it came.
     #[must_use]
-    pub fn raw<K: Resource<DynamicType = ()>>(&self, key: &ObjectKey) -> Option<Arc<DynamicObject>> {
-        self.of(&resource_of::<K>())?.get(key)
+    pub fn raw<K: Resource<DynamicType = ()>>(&self, key: &ObjectKey) -> Option<DynamicObject> {
+        self.of(&resource_of::<K>())?.object(key)
     }
 
     pub(crate) fn add(&mut self, resource: &ApiResource, cache: KindCache) {
@@ -86,7 +101,7 @@ impl Caches {
     }
 }
 
-/// Reads a cached object as what it should be.
+/// Reads an object as what it should be.
 pub fn decode<K: DeserializeOwned>(object: &DynamicObject) -> Result<K, serde_json::Error> {
     serde_json::from_value(serde_json::to_value(object)?)
 }

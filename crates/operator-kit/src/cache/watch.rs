@@ -14,13 +14,15 @@ use tokio::time::sleep;
 use tracing::{debug, error, info, warn};
 
 use crate::backoff;
-use crate::cache::{KindCache, Part, Progress};
+use crate::cache::{Kept, KindCache, Listed, Part, Progress};
 use crate::fault::{Fault, fault};
 use crate::object::plural_name;
 use crate::selection::{Depth, Selection};
 
 /// The longest a watch may take to be tried again: a CRD that appears is noticed within this time.
 const SLOWEST_RETRY: Duration = Duration::from_secs(10);
+/// A page of a list is in memory as a whole, as text and as objects, for each kind at the same time.
+const PAGE: u32 = 100;
 
 /// A kind, the part of it that matters, and who wants to know.
 pub(crate) struct KindWatch {
@@ -32,7 +34,7 @@ pub(crate) struct KindWatch {
     pub(crate) importance: Importance,
     /// Called for each object that is new, changed or gone.
     pub(crate) changed: Box<dyn Fn(&DynamicObject) + Send + Sync>,
-    /// Called when the kind appears or disappears: that may be about any object.
+    /// Called when the kind appears, with all its objects, or disappears: that may be about any object.
     pub(crate) appeared: Box<dyn Fn() + Send + Sync>,
 }
 
@@ -56,7 +58,7 @@ impl KindWatch {
             self.tell(&failed, &mut told);
             if failed.fault == Fault::NotInstalled {
                 let was_known = self.cache.progress() == Progress::NotInstalled;
-                self.cache.not_installed(&self.part).iter().for_each(|object| (self.changed)(object));
+                self.tell_changed(&self.cache.not_installed(&self.part));
                 if !was_known {
                     (self.appeared)();
                 }
@@ -71,6 +73,7 @@ impl KindWatch {
         let config = watcher::Config {
             label_selector: self.selection.labels.clone(),
             field_selector: self.selection.fields.clone(),
+            page_size: Some(PAGE),
             ..watcher::Config::default()
         };
         match self.selection.depth {
@@ -120,24 +123,33 @@ impl KindWatch {
     fn take(&self, event: Event<DynamicObject>) -> bool {
         match event.modify(strip) {
             Event::Init => self.cache.begin_list(&self.part),
-            Event::InitApply(object) => self.cache.list_item(&self.part, object),
+            Event::InitApply(object) => self.cache.list_item(&self.part, &object),
             Event::InitDone => {
-                let first = self.cache.progress() != Progress::Synced;
-                let changed = self.cache.end_list(&self.part);
-                if first {
-                    self.tell_begin(changed.len());
-                    (self.appeared)();
+                match self.cache.end_list(&self.part) {
+                    Listed::First(objects) => {
+                        self.tell_begin(objects);
+                        (self.appeared)();
+                    }
+                    Listed::Again(changed) => self.tell_changed(&changed),
                 }
-                changed.iter().for_each(|object| (self.changed)(object));
                 return true;
             }
-            Event::Apply(object) => (self.changed)(&self.cache.put(object)),
+            Event::Apply(object) => {
+                self.cache.put(&object);
+                (self.changed)(&object);
+            }
             Event::Delete(object) => {
                 self.cache.remove(&object);
                 (self.changed)(&object);
             }
         }
         false
+    }
+
+    fn tell_changed(&self, changed: &[Arc<Kept>]) {
+        for object in changed.iter().filter_map(|kept| kept.read::<DynamicObject>().ok()) {
+            (self.changed)(&object);
+        }
     }
 
     fn tell_begin(&self, objects: usize) {

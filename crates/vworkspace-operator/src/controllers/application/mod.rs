@@ -60,11 +60,17 @@ impl Controller for Applications {
             .labelled::<HelmRepository>(INSTANCE_LABEL) // the same for a classic repository
             .mapped::<HelmChart>(Selection::labels(RELEASE_LABEL), of_release) // and for the chart in it
             .mapped::<Event>(Selection::fields(DRIFT_EVENTS), of_drift_event) // what was changed by hand
+            .found_by(involved)
             .mapped::<Service>(Selection::labels(RELEASE_LABEL), of_release) // where it is reached
+            .found_by(release)
             .mapped::<Ingress>(Selection::labels(RELEASE_LABEL), of_release) // the same from outside
+            .found_by(release)
             .mapped::<Certificate>(Selection::labels(RELEASE_LABEL), of_release) // what it waits for
+            .found_by(release)
             .mapped::<ExternalSecret>(Selection::labels(RELEASE_LABEL), of_release) // the same
+            .found_by(release)
             .mapped::<ApplicationInstance>(Selection::all(), dependents) // whether what it needs is ready
+            .found_by(dependencies)
             .for_all::<ConfigMap>(Selection::named(CATALOG_POLICY).within(&self.namespace)) // what is allowed when
     }
 
@@ -104,13 +110,56 @@ fn instance_of(caches: &Caches, namespace: Option<&str>, release: Option<&str>) 
 
 /// The instances that wait for this one.
 fn dependents(seen: &DynamicObject, caches: &Caches) -> Vec<ObjectKey> {
-    let (Some(namespace), Some(name)) = (&seen.metadata.namespace, &seen.metadata.name) else {
-        return Vec::new();
-    };
-    let depends = |other: &DynamicObject| {
-        let names = other.data.pointer("/spec/dependsOn").and_then(Value::as_array);
-        names.into_iter().flatten().any(|entry| entry.get("name").and_then(Value::as_str) == Some(name))
-    };
-    let others = caches.in_namespace::<ApplicationInstance>(namespace);
-    others.iter().filter(|other| depends(other)).map(|other| ObjectKey::of(other)).collect()
+    caches.keys_named::<ApplicationInstance>(&ObjectKey::of(seen))
+}
+
+/// The instances that this one waits for.
+fn dependencies(app: &DynamicObject) -> Vec<ObjectKey> {
+    let names = app.data.pointer("/spec/dependsOn").and_then(Value::as_array).into_iter().flatten();
+    names.filter_map(|entry| beside(app, entry.get("name")?.as_str()?)).collect()
+}
+
+/// The release that an object is part of; it may come from another namespace.
+fn release(object: &DynamicObject) -> Vec<ObjectKey> {
+    let label = |name: &str| object.metadata.labels.as_ref()?.get(name);
+    let release = label(RELEASE_NAMESPACE_LABEL).zip(label(RELEASE_LABEL));
+    release.map(|(namespace, name)| ObjectKey::namespaced(namespace, name)).into_iter().collect()
+}
+
+/// The release that an Event is about.
+fn involved(event: &DynamicObject) -> Vec<ObjectKey> {
+    let name = event.data.pointer("/involvedObject/name").and_then(Value::as_str);
+    name.and_then(|name| beside(event, name)).into_iter().collect()
+}
+
+/// Something in the same namespace.
+fn beside(object: &DynamicObject, name: &str) -> Option<ObjectKey> {
+    Some(ObjectKey::namespaced(object.metadata.namespace.as_deref()?, name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn an_object_is_found_by_what_it_is_about() {
+        let object = |meta: Value, rest: Value| -> DynamicObject {
+            let mut object: DynamicObject = serde_json::from_value(json!({ "metadata": meta })).unwrap();
+            object.metadata.namespace = Some("shop".to_owned());
+            object.data = rest;
+            object
+        };
+        let web = vec![ObjectKey::namespaced("shop", "web")];
+        let app = object(json!({"name": "a"}), json!({"spec": {"dependsOn": [{"name": "web"}]}}));
+        assert_eq!((dependencies(&app), release(&app)), (web.clone(), vec![]));
+        let of = |namespace: &str| {
+            let labels = json!({RELEASE_LABEL: "web", RELEASE_NAMESPACE_LABEL: namespace});
+            object(json!({"name": "a", "labels": labels}), Value::Null)
+        };
+        assert_eq!((release(&of("shop")), dependencies(&of("shop"))), (web.clone(), vec![]));
+        assert_ne!(release(&of("other")), web, "a release of another namespace that is put here");
+        let event = object(json!({"name": "a"}), json!({"involvedObject": {"name": "web"}}));
+        assert_eq!(involved(&event), web);
+    }
 }

@@ -1,18 +1,15 @@
 //! What the controller looks at for one instance.
 
-use std::sync::Arc;
-
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{ConfigMap, Event, Service};
 use k8s_openapi::api::networking::v1::Ingress;
-use kube::api::{DynamicObject, ObjectMeta};
+use kube::api::ObjectMeta;
 use kube::{Resource, ResourceExt};
 use operator_kit::{Found, ObjectKey, Refusal, Sight, View, decode};
-use serde::de::DeserializeOwned;
 use vworkspace_api::application_instance::{ApplicationInstance, Chart, ChartSource, ChartSourceKind, Ready};
 
 use super::asking::{Asked, Checked, Question, Reply};
-use super::{RELEASE_LABEL, RELEASE_NAMESPACE_LABEL, children, looking};
+use super::{children, looking};
 use crate::catalog_policy::CatalogPolicy;
 use crate::certificates::Certificate;
 use crate::errands::chart_archive::{ArtifactRef, ChartFacts};
@@ -149,10 +146,11 @@ pub(crate) fn world(app: &ApplicationInstance, view: &View<'_, Question>, policy
         cluster: view.cluster.to_owned(),
         policy: catalog_policy(view, policy),
         dependencies: dependencies(app, view, &namespace),
-        services: of_release(view, &key),
-        ingresses: of_release(view, &key),
-        certificates: view.caches.is_installed::<Certificate>().then(|| of_release(view, &key)),
-        external_secrets: view.caches.is_installed::<ExternalSecret>().then(|| of_release(view, &key)),
+        // One that cannot be read is none that we know.
+        services: view.caches.named(&key),
+        ingresses: view.caches.named(&key),
+        certificates: view.caches.is_installed::<Certificate>().then(|| view.caches.named(&key)),
+        external_secrets: view.caches.is_installed::<ExternalSecret>().then(|| view.caches.named(&key)),
         drift: drift(view, &key),
         values_object: looking::values_object(app).and_then(|interest| version(&view.find(&interest))),
         leftovers: leftovers(app, view),
@@ -268,28 +266,9 @@ fn not_ready(other: &ApplicationInstance) -> Option<String> {
     }
 }
 
-/// The objects of a release, by Flux's own labels.
-fn of_release<K>(view: &View<'_, Question>, release: &ObjectKey) -> Vec<K>
-where
-    K: Resource<DynamicType = ()> + DeserializeOwned,
-{
-    // Another namespace may have a release of the same name whose objects are put here.
-    let belongs = |object: &Arc<DynamicObject>| {
-        let label = |name: &str| object.metadata.labels.as_ref()?.get(name);
-        label(RELEASE_LABEL) == Some(&release.name)
-            && label(RELEASE_NAMESPACE_LABEL) == release.namespace.as_ref()
-    };
-    let objects = view.caches.in_namespace::<K>(release.namespace.as_deref().unwrap_or_default());
-    // One that cannot be read is none that we know.
-    objects.iter().filter(|object| belongs(object)).filter_map(|object| decode(object).ok()).collect()
-}
-
 /// The newest word of Flux about drift.
 fn drift(view: &View<'_, Question>, release: &ObjectKey) -> Option<Drift> {
-    let events = view.caches.in_namespace::<Event>(release.namespace.as_deref().unwrap_or_default());
-    let events = events.iter().filter_map(|event| decode::<Event>(event).ok());
-    let about_us = events.filter(|event| event.involved_object.name.as_ref() == Some(&release.name));
-    let told = about_us.filter_map(|event| {
+    let told = view.caches.named::<Event>(release).into_iter().filter_map(|event| {
         let series = event.series.and_then(|series| series.last_observed_time).map(|time| time.0);
         let last = event.last_timestamp.map(|time| time.0);
         let seen_at = [series, last, event.event_time.map(|time| time.0)].into_iter().flatten().max()?;

@@ -1,6 +1,8 @@
 //! Measurements on the real cluster. Later benches report ratios to the baseline measured here in the same run, because
 //! the machine is noisy.
 
+pub(crate) mod application;
+
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
@@ -55,13 +57,16 @@ pub(crate) async fn api_latency(cluster: &Cluster, samples: usize) -> Result<Str
         latencies.push(latency);
     }
     remove().await?;
-    latencies.sort();
-    let quantile =
-        |per_cent: usize| latencies.get((latencies.len() * per_cent / 100).min(samples.saturating_sub(1)));
-    let shown = |per_cent| {
-        quantile(per_cent).map_or_else(String::new, |one| format!("{:.1} ms", one.as_secs_f64() * 1000.0))
-    };
+    let shown = |per_cent| format!("{:.1} ms", quantile(&latencies, per_cent).as_secs_f64() * 1000.0);
     Ok(format!("create to seen by a watch, {samples} samples: p50 {}, p99 {}", shown(50), shown(99)))
+}
+
+/// The time that so many of a hundred samples stay below.
+fn quantile(samples: &[Duration], per_cent: usize) -> Duration {
+    let mut sorted = samples.to_vec();
+    sorted.sort();
+    let place = (sorted.len() * per_cent / 100).min(sorted.len().saturating_sub(1));
+    sorted.get(place).copied().unwrap_or_default()
 }
 
 /// Up, one scenario, down, again and again: what a lab that leaves something behind would not survive.
@@ -84,4 +89,17 @@ pub(crate) async fn cycles(paths: &Paths, count: usize) -> Result<()> {
         println!("cycle {number} of {count}: up {}, down {}", seconds(up), seconds(stopping.elapsed()));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quantile_is_one_of_the_samples() {
+        let samples: Vec<Duration> = (1..=200).rev().map(Duration::from_millis).collect();
+        assert_eq!(quantile(&samples, 50), Duration::from_millis(101));
+        assert_eq!(quantile(&samples, 99), Duration::from_millis(199));
+        assert_eq!(quantile(&[], 99), Duration::ZERO);
+    }
 }

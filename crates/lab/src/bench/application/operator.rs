@@ -1,0 +1,208 @@
+//! The operator under measure: the release build as a process on this machine, with the rights of its chart's service
+//! account and nothing else. A process rather than a pod, because its memory and its start can then be measured to the
+//! millisecond, without a kubelet in between.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
+use k8s_openapi::api::core::v1::ServiceAccount;
+use kube::api::{Api, PostParams};
+use kube::config::Kubeconfig;
+use rustix::param::clock_ticks_per_second;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::process::{Child, Command};
+use tokio::time::{sleep, timeout};
+
+use crate::cluster::Cluster;
+use crate::paths;
+
+pub(super) const NAMESPACE: &str = "vworkspace-bench";
+pub(super) const ACCOUNT: &str = "vworkspace-app-operator";
+const RELEASE: &str = "bench";
+/// How long it may take to get ready, or to stop.
+const PATIENCE: Duration = Duration::from_secs(120);
+/// How often a start is looked at.
+const GLANCE: Duration = Duration::from_millis(5);
+const DAY: i64 = 24 * 3600;
+
+/// What is measured, and how it is let in.
+pub(super) struct Program {
+    pub(super) path: PathBuf,
+    kubeconfig: PathBuf,
+    log: PathBuf,
+}
+
+/// A running operator; it ends with this value.
+pub(super) struct Operator {
+    child: Child,
+    pid: i32,
+    port: u16,
+    /// From the start of the process until /readyz said yes.
+    pub(super) ready_after: Duration,
+}
+
+/// How much memory a process has.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Memory {
+    /// VmRSS in MiB.
+    pub(super) rss: f64,
+    /// RssAnon in MiB: without the program itself.
+    pub(super) anonymous: f64,
+}
+
+impl Program {
+    /// Installs the chart without any replica, for its CRDs and rights, and gets a token of its service account.
+    pub(super) async fn let_in(cluster: &Cluster, path: PathBuf, folder: &Path) -> Result<Self> {
+        let mut helm = cluster.tool("helm");
+        helm.args(["upgrade", "--install", "--take-ownership", "--create-namespace", RELEASE]);
+        helm.arg(paths::workspace().join("charts/vworkspace-operator"));
+        helm.args(["--namespace", NAMESPACE, "--set", "image.repository=none,replicaCount=0"]);
+        let output = helm.output().await?;
+        ensure!(
+            output.status.success(),
+            "helm failed to install the operator's rights: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        let kubeconfig = cluster.paths.state.join("bench-kubeconfig");
+        write_kubeconfig(cluster, &kubeconfig).await?;
+        Ok(Self { path, kubeconfig, log: folder.join("operator.log") })
+    }
+
+    /// Starts it, and waits until it is ready and leads.
+    pub(super) async fn start(&self) -> Result<Operator> {
+        let port = free_port().await?;
+        let log = fs::File::create(&self.log)?;
+        let mut command = Command::new(&self.path);
+        command.args(["--namespace", NAMESPACE, "--listen", &format!("127.0.0.1:{port}")]);
+        command.env_clear().env("KUBECONFIG", &self.kubeconfig).env("POD_NAME", "bench");
+        command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log).kill_on_drop(true);
+        let started = Instant::now();
+        let child = command.spawn().with_context(|| format!("failed to start {}", self.path.display()))?;
+        let pid =
+            child.id().and_then(|id| i32::try_from(id).ok()).context("the operator has ended at once")?;
+        let mut operator = Operator { child, pid, port, ready_after: Duration::ZERO };
+        self.until(&mut operator, "/readyz", |answer| answer.starts_with("HTTP/1.1 200")).await?;
+        operator.ready_after = started.elapsed();
+        let leads = |answer: &str| answer.lines().any(|line| line == "vworkspace_operator_leading 1");
+        self.until(&mut operator, "/metrics", leads).await?;
+        Ok(operator)
+    }
+
+    async fn until(&self, operator: &mut Operator, path: &str, wanted: impl Fn(&str) -> bool) -> Result<()> {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            if operator.get(path).await.is_ok_and(|answer| wanted(&answer)) {
+                return Ok(());
+            }
+            if let Some(ended) = operator.child.try_wait()? {
+                bail!("the operator has ended ({ended}); see {}", self.log.display());
+            }
+            let patience = PATIENCE.as_secs();
+            ensure!(
+                Instant::now() < deadline,
+                "the operator's {path} is not as expected after {patience} s; see {}",
+                self.log.display()
+            );
+            sleep(GLANCE).await;
+        }
+    }
+}
+
+impl Operator {
+    pub(super) fn memory(&self) -> Result<Memory> {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.pid))?;
+        Ok(Memory { rss: mebibytes(&status, "VmRSS:")?, anonymous: mebibytes(&status, "RssAnon:")? })
+    }
+
+    /// Seconds of processor time since its start.
+    pub(super) fn cpu_seconds(&self) -> Result<f64> {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.pid))?;
+        let fields = stat.rsplit_once(')').map(|(_, fields)| fields).unwrap_or_default();
+        let ticks: u32 =
+            fields.split_whitespace().skip(11).take(2).filter_map(|field| field.parse::<u32>().ok()).sum();
+        Ok(f64::from(ticks) / clock_ticks_per_second() as f64)
+    }
+
+    /// How many objects wait to be visited.
+    pub(super) async fn queued(&self) -> Result<u64> {
+        self.metric("vworkspace_operator_queue_depth").await
+    }
+
+    /// How many requests it has sent that may have changed something.
+    pub(super) async fn written(&self) -> Result<u64> {
+        self.metric("vworkspace_operator_writes_total").await
+    }
+
+    async fn metric(&self, name: &str) -> Result<u64> {
+        let metrics = self.get("/metrics").await?;
+        let line = metrics.lines().find(|line| line.starts_with(&format!("{name}{{")));
+        let value = line.and_then(|line| line.rsplit(' ').next()?.parse().ok());
+        value.with_context(|| format!("the operator's metrics do not tell {name}"))
+    }
+
+    /// Tells it to stop, as a kubelet would, and waits until it has.
+    pub(super) async fn stop(mut self) -> Result<()> {
+        let pid = Pid::from_raw(self.pid).context("the operator has no process number")?;
+        kill_process(pid, Signal::TERM)?;
+        timeout(PATIENCE, self.child.wait()).await.context("the operator does not stop")??;
+        Ok(())
+    }
+
+    async fn get(&self, path: &str) -> Result<String> {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).await?;
+        let request = format!("GET {path} HTTP/1.1\r\nHost: bench\r\nConnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).await?;
+        let mut answer = String::new();
+        timeout(PATIENCE, stream.read_to_string(&mut answer)).await??;
+        Ok(answer)
+    }
+}
+
+fn mebibytes(status: &str, field: &str) -> Result<f64> {
+    let line = status.lines().find_map(|line| line.strip_prefix(field));
+    let kibibytes = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u32>().ok());
+    Ok(f64::from(kibibytes.with_context(|| format!("/proc tells no {field}"))?) / 1024.0)
+}
+
+async fn free_port() -> Result<u16> {
+    Ok(TcpListener::bind("127.0.0.1:0").await?.local_addr()?.port())
+}
+
+/// The lab's kubeconfig with a token of the service account instead of its own keys.
+async fn write_kubeconfig(cluster: &Cluster, path: &Path) -> Result<()> {
+    let accounts: Api<ServiceAccount> = Api::namespaced(cluster.client.clone(), NAMESPACE);
+    let spec = TokenRequestSpec { expiration_seconds: Some(DAY), ..TokenRequestSpec::default() };
+    let request = TokenRequest { spec, ..TokenRequest::default() };
+    let token = accounts.create_token_request(ACCOUNT, &PostParams::default(), &request).await?;
+    let token = token.status.context("the API server issued no token")?.token;
+    let mut config = Kubeconfig::read_from(&cluster.kubeconfig)?;
+    for user in &mut config.auth_infos {
+        user.auth_info = Some(serde_json::from_value(json!({"token": token}))?);
+    }
+    // A token: nobody else's to read. JSON is YAML.
+    let text = serde_json::to_string(&config)?;
+    let mut file = fs::File::create(path)?;
+    fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
+    std::io::Write::write_all(&mut file, text.as_bytes())?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_read_in_mebibytes() {
+        let status = "Name:\toperator\nVmRSS:\t   10240 kB\nRssAnon:\t    2048 kB\n";
+        assert_eq!(mebibytes(status, "VmRSS:").unwrap(), 10.0);
+        assert_eq!(mebibytes(status, "RssAnon:").unwrap(), 2.0);
+        assert!(mebibytes(status, "VmSwap:").is_err());
+    }
+}

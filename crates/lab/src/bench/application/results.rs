@@ -1,0 +1,174 @@
+//! What was measured, beside what is promised: kept in `target/lab/bench/`, so that parts can be measured one by one, and
+//! compared with the table in `docs/performance.md`.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
+
+use crate::paths;
+use crate::table;
+
+const FILE: &str = "application.json";
+const BEGIN: &str = "<!-- measured: written by cargo lab bench application --update -->";
+const END: &str = "<!-- /measured -->";
+
+/// One measure.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Row {
+    pub(super) measure: String,
+    /// At most.
+    pub(super) target: f64,
+    pub(super) unit: String,
+    pub(super) measured: f64,
+    /// What it was made of.
+    pub(super) detail: String,
+    /// When, and how busy the machine was.
+    #[serde(default)]
+    pub(super) conditions: String,
+}
+
+impl Row {
+    pub(super) fn at_most(measure: &str, target: f64, unit: &str, measured: f64) -> Self {
+        let (measure, unit) = (measure.to_owned(), unit.to_owned());
+        Self { measure, target, unit, measured, detail: String::new(), conditions: String::new() }
+    }
+
+    pub(super) fn because(mut self, detail: String) -> Self {
+        self.detail = detail;
+        self
+    }
+
+    /// How much of what is promised is used up.
+    pub(super) fn share(&self) -> f64 {
+        if self.target == 0.0 {
+            return if self.measured == 0.0 { 0.0 } else { f64::INFINITY };
+        }
+        self.measured / self.target
+    }
+
+    fn cells(&self) -> [String; 4] {
+        let verdict = if self.share() <= 1.0 { "met" } else { "**missed**" };
+        let amount = |value: f64| format!("{} {}", rounded(value), self.unit).trim_end().to_owned();
+        let measured = if self.detail.is_empty() {
+            amount(self.measured)
+        } else {
+            format!("{} ({})", amount(self.measured), self.detail)
+        };
+        [self.measure.clone(), format!("<= {}", amount(self.target)), measured, verdict.to_owned()]
+    }
+}
+
+fn rounded(value: f64) -> String {
+    let text = format!("{value:.2}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// All measures so far, in the order in which they are promised.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Results {
+    rows: Vec<Row>,
+}
+
+impl Results {
+    pub(super) fn load(folder: &Path) -> Result<Self> {
+        match fs::read_to_string(folder.join(FILE)) {
+            Ok(text) => serde_json::from_str(&text).with_context(|| format!("failed to read {FILE}")),
+            Err(_) => Ok(Self::default()),
+        }
+    }
+
+    pub(super) fn store(&self, folder: &Path) -> Result<()> {
+        fs::write(folder.join(FILE), serde_json::to_string_pretty(self)?)?;
+        fs::write(folder.join("application.md"), self.table())?;
+        fs::write(folder.join("application.svg"), super::plot::bars(&self.rows))?;
+        Ok(())
+    }
+
+    /// Takes a measure in, instead of an older one of the same.
+    pub(super) fn add(&mut self, row: Row, order: &[&str]) {
+        self.rows.retain(|known| known.measure != row.measure);
+        self.rows.push(row);
+        let place =
+            |row: &Row| order.iter().position(|known| row.measure.starts_with(known)).unwrap_or(order.len());
+        self.rows.sort_by_key(place);
+    }
+
+    /// For a person, with what was committed last.
+    pub(super) fn compared(&self, only: &[String]) -> Result<String> {
+        let committed = committed(&fs::read_to_string(page()).unwrap_or_default());
+        let rows = self.rows.iter().filter(|row| only.contains(&row.measure)).map(|row| {
+            let before = committed.get(&row.measure).cloned().unwrap_or_else(|| "-".to_owned());
+            row.cells().into_iter().chain([before]).collect()
+        });
+        let rows: Vec<Vec<String>> = rows.collect();
+        Ok(table::lines(&["MEASURE", "TARGET", "MEASURED", "", "COMMITTED"], &rows))
+    }
+
+    fn table(&self) -> String {
+        let mut text = "| measure | target | measured | |\n| --- | --- | --- | --- |\n".to_owned();
+        for row in &self.rows {
+            text.push_str(&format!("| {} |\n", row.cells().join(" | ")));
+        }
+        let mut conditions: Vec<&str> = self.rows.iter().map(|row| row.conditions.as_str()).collect();
+        conditions.sort_unstable();
+        conditions.dedup();
+        text.push_str(&format!("\nMeasured: {}.\n", conditions.join("; ")));
+        text
+    }
+
+    /// Writes the table into the page, and leaves the rest of it alone.
+    pub(super) fn update_page(&self, folder: &Path) -> Result<()> {
+        let text = fs::read_to_string(page()).context("failed to read docs/performance.md")?;
+        let expected = || format!("docs/performance.md has no '{BEGIN}' and '{END}'");
+        let (before, rest) = text.split_once(BEGIN).with_context(expected)?;
+        let (_, after) = rest.split_once(END).with_context(expected)?;
+        fs::write(page(), format!("{before}{BEGIN}\n\n{}\n{END}{after}", self.table()))?;
+        fs::copy(folder.join("application.svg"), paths::workspace().join("docs/images/performance.svg"))?;
+        Ok(())
+    }
+}
+
+fn page() -> std::path::PathBuf {
+    paths::workspace().join("docs/performance.md")
+}
+
+/// What the page says of each measure.
+fn committed(page: &str) -> BTreeMap<String, String> {
+    let table =
+        page.split_once(BEGIN).and_then(|(_, rest)| rest.split_once(END)).map_or("", |(table, _)| table);
+    let rows = table.lines().filter_map(|line| {
+        let mut cells = line.split('|').map(str::trim).skip(1);
+        Some((cells.next()?.to_owned(), cells.nth(1)?.to_owned()))
+    });
+    rows.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_says_whether_the_promise_is_kept() {
+        let table =
+            [(3.0, 2.5, "met"), (3.0, 3.01, "**missed**"), (0.0, 0.0, "met"), (0.0, 1.0, "**missed**")];
+        for (target, measured, verdict) in table {
+            let [.., said] = Row::at_most("x", target, "s", measured).cells();
+            assert_eq!(said, verdict, "{measured} of {target}");
+        }
+    }
+
+    #[test]
+    fn what_the_page_says_is_found_again() {
+        let mut results = Results::default();
+        results.add(Row::at_most("b", 3.0, "MiB", 1.5).because("why".to_owned()), &["a", "b"]);
+        results.add(Row::at_most("a", 1.0, "", 1.0), &["a", "b"]);
+        results.add(Row::at_most("b", 3.0, "MiB", 2.0).because("why".to_owned()), &["a", "b"]);
+        let page = format!("text\n{BEGIN}\n{}{END}\n", results.table());
+        let known = committed(&page);
+        assert_eq!(known.get("b").map(String::as_str), Some("2 MiB (why)"));
+        assert_eq!(known.get("a").map(String::as_str), Some("1"));
+    }
+}
