@@ -95,6 +95,9 @@ pub(crate) async fn run(paths: &Paths, chosen: &Chosen<'_>) -> Result<Tally> {
             }
         }
     }
+    if matches(EXPLORED) {
+        explored(chosen.tier, &mut tally);
+    }
     // A name that was found among those need not be looked for in every crate.
     let found = chosen.filter.is_some() && !(tally.is_empty() && scenarios.is_empty());
     if !found {
@@ -173,6 +176,25 @@ fn cargo_deny(paths: &Paths) -> Result<PathBuf> {
         quietly(install).context("failed to install cargo-deny")?;
     }
     Ok(program)
+}
+
+const EXPLORED: &str = "explored schedules keep every promise";
+
+/// Drives each kind's rules through schedules (docs/explore.md), as many as there is time for.
+fn explored(tier: Tier, tally: &mut Tally) {
+    let started = Instant::now();
+    let schedules = match tier {
+        Tier::Quick => "10000",
+        Tier::All => "1000000",
+    };
+    eprintln!("     {EXPLORED} … ({schedules}; the first time this compiles the operator with optimisation)");
+    let mut test = cargo(&["test", "--profile", "explore", "-p", "vworkspace-operator", "--locked", "explored"]);
+    test.args(["--", "--nocapture"]).env("EXPLORE_SCHEDULES", schedules);
+    let outcome = said_by(test);
+    tally.count(outcome.is_ok());
+    tell(EXPLORED, outcome.as_ref().err(), started);
+    let said = outcome.unwrap_or_default();
+    said.lines().filter(|line| line.starts_with("explored ")).for_each(|line| println!("     {line}"));
 }
 
 /// All unit and integration tests; cargo's own closing lines are added up.
@@ -298,12 +320,17 @@ pub(crate) fn cargo(arguments: &[&str]) -> Command {
 }
 
 /// Runs a command; what it said is shown only when it fails.
-pub(crate) fn quietly(mut command: Command) -> Result<()> {
+pub(crate) fn quietly(command: Command) -> Result<()> {
+    said_by(command).map(drop)
+}
+
+/// What a command wrote; if it fails that is in the error.
+fn said_by(mut command: Command) -> Result<String> {
     let output = command.output().with_context(|| format!("failed to run {command:?}"))?;
     let (said, complained) =
         (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     ensure!(output.status.success(), "{command:?} failed:\n{said}{complained}");
-    Ok(())
+    Ok(said.into_owned())
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use vworkspace_api::application_instance::{
 
 use crate::controllers::application::children::change_of;
 use crate::controllers::application::observe::{Seen, World};
-use crate::flux::{Artifact, HelmRelease, Snapshot, Source, condition, is_true};
+use crate::flux::{Artifact, FluxCondition, HelmRelease, Snapshot, Source, condition, is_true};
 use crate::quotation::{Quotes, safe};
 
 /// How the release is doing.
@@ -135,6 +135,12 @@ fn seen(app: &ApplicationInstance, world: &World) -> Reading {
     {
         return reading;
     }
+    // What runs has its chart, whatever became of the source since.
+    if has_lost_its_artifact(source)
+        && let Some(reading) = running(release)
+    {
+        return reading;
+    }
     if let Some(trouble) = trouble(app, release, source, chart) {
         return Reading::SourceTrouble(trouble);
     }
@@ -172,8 +178,11 @@ fn released_before(release: &HelmRelease, source: &Source) -> Option<Reading> {
 
 /// Whether the last verdict was that the release is there.
 fn was_in_place(app: &ApplicationInstance) -> bool {
-    let ready = app.status.as_ref().and_then(|status| status.conditions.read::<Ready>());
-    ready.is_some_and(|reason| IN_PLACE.contains(&reason))
+    last_verdict(app).is_some_and(|reason| IN_PLACE.contains(&reason))
+}
+
+fn last_verdict(app: &ApplicationInstance) -> Option<Ready> {
+    app.status.as_ref()?.conditions.read::<Ready>()
 }
 
 /// Suspended, and not known to be released.
@@ -240,10 +249,15 @@ pub(super) fn unreachable_source(world: &World) -> Option<Unreachable> {
 }
 
 /// Whether the source has not caught up with its spec. One that only lost what it had stored, which source-controller does
-/// at each of its restarts, changes nothing about a release that has its verdict.
+/// at each of its restarts, changes nothing about a release that has succeeded or failed.
 fn is_moving(app: &ApplicationInstance, source: &Source) -> bool {
+    let has_ended = was_in_place(app) || last_verdict(app) == Some(Ready::HelmReleaseFailed);
     source.metadata.generation != Some(source.status.observed_generation)
-        || (source.status.artifact.is_none() && !is_settled(app))
+        || (has_lost_its_artifact(source) && !(has_ended && is_settled(app)))
+}
+
+fn has_lost_its_artifact(source: &Source) -> bool {
+    source.metadata.generation == Some(source.status.observed_generation) && source.status.artifact.is_none()
 }
 
 /// Whether Flux has really begun with this generation and this chart. `observedGeneration` proves nothing: it also moves
@@ -260,12 +274,25 @@ fn not_noticed(app: &ApplicationInstance, release: &HelmRelease) -> Reading {
         return Reading::Unseen;
     };
     match ready.reason.as_str() {
-        "ValuesError" => failure(release, values_error(&ready.message)),
-        _ if is_settled(app) => running(release).unwrap_or(Reading::NoNews),
-        "SourceNotReady" | "ArtifactFailed" => Reading::Fetching,
-        _ => running(release)
-            .unwrap_or_else(|| Reading::InProgress("Flux has been given the change.".to_owned())),
+        "ValuesError" if is_of_now(release, ready) => failure(release, values_error(&ready.message)),
+        reason => running(release).unwrap_or_else(|| match reason {
+            _ if is_settled(app) => Reading::NoNews,
+            "SourceNotReady" | "ArtifactFailed" => Reading::Fetching,
+            _ => Reading::InProgress("Flux has been given the change.".to_owned()),
+        }),
     }
+}
+
+/// What Flux complains about, if it is the values of this generation. It looks at them before it counts an attempt; what it
+/// said of an earlier generation stands until it looks again.
+pub(super) fn values_complaint(release: &HelmRelease) -> Option<&FluxCondition> {
+    let ready = condition(&release.status.conditions, "Ready")?;
+    (ready.reason == "ValuesError" && is_of_now(release, ready)).then_some(ready)
+}
+
+/// A condition that names an older generation is about that one; one that names this may still be about the one before.
+fn is_of_now(release: &HelmRelease, known: &FluxCondition) -> bool {
+    known.observed_generation.is_none() || known.observed_generation == release.metadata.generation
 }
 
 /// Whether there was a verdict about this very spec. A change of ours is reported as under way together with handing it
@@ -310,7 +337,7 @@ fn stalled(release: &HelmRelease) -> Option<Reading> {
 fn failed(release: &HelmRelease) -> Option<Reading> {
     let status = &release.status;
     let ready = condition(&status.conditions, "Ready")?;
-    if ready.reason == "ValuesError" {
+    if ready.reason == "ValuesError" && is_of_now(release, ready) {
         return Some(failure(release, values_error(&ready.message)));
     }
     let has_failed = ready.status == "False" && !is_waiting(release);

@@ -101,6 +101,8 @@ pub(super) struct Release {
     pub(super) reset: u8,
     pub(super) handled_reset: u8,
     pub(super) ready: Ready,
+    /// The generation that was there when `Ready` was written, which need not be the one it is about.
+    pub(super) ready_observed: i64,
     pub(super) reconciling: Reconciling,
     pub(super) released: Released,
     pub(super) remediated: Remediated,
@@ -127,6 +129,7 @@ impl Release {
             reset: 0,
             handled_reset: 0,
             ready: Ready::Unsaid,
+            ready_observed: 0,
             reconciling: Reconciling::No,
             released: Released::Unsaid,
             remediated: Remediated::Unsaid,
@@ -265,6 +268,7 @@ pub(super) fn helm_step(world: &mut World, _now: i64) -> bool {
         return false;
     }
     let Some(mut release) = world.release else { return false };
+    let before = release.ready;
     let phase = std::mem::take(&mut world.helm.phase);
     match phase {
         Phase::Idle if release.deleting => return uninstall(world, release),
@@ -331,6 +335,9 @@ pub(super) fn helm_step(world: &mut World, _now: i64) -> bool {
             world.release_version += 1;
             return true;
         }
+    }
+    if release.ready != before {
+        release.ready_observed = release.generation;
     }
     world.release = Some(release);
     world.touch_release();
