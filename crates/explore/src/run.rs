@@ -317,7 +317,7 @@ impl<'a, M: Model> Run<'a, M> {
         }
         self.visits += 1;
         let plan = self.model.decide(self.desk, &self.view, &self.memory, self.now);
-        if self.visits.is_multiple_of(8)
+        if self.visits.is_multiple_of(16)
             && self.model.decide(self.desk, &self.view, &self.memory, self.now) != plan
         {
             return Err(Violation::new(SAME_PLAN, "decided twice, two plans"));

@@ -1,5 +1,6 @@
 //! What Flux is given: a source and a HelmRelease.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
@@ -26,9 +27,15 @@ const COPIED_LABELS: [&str; 2] = ["app.vworkspace.io/managed-by", "app.vworkspac
 pub(crate) struct Order<'a> {
     wish: Wish<'a>,
     pub(crate) chart: &'a Chart,
+    specs: Cow<'a, Specs>,
+}
+
+/// What Flux is to be given: most of the work of a plan, so it is done once for each.
+#[derive(Debug, Clone)]
+pub(crate) struct Specs {
     /// Nothing if somebody else keeps the source.
-    source_spec: Option<Value>,
-    release_spec: Value,
+    source: Option<Value>,
+    release: Value,
     digest: String,
 }
 
@@ -63,24 +70,22 @@ fn kind_of(source_type: SourceType) -> ChartSourceKind {
 impl<'a> Order<'a> {
     /// Everything that is needed, or what is missing.
     pub(crate) fn of(app: &'a ApplicationInstance) -> Result<Self, String> {
-        let missing = |field: &str| format!("{field} is missing; it is needed in mode managed.");
-        let chart = app.spec.chart.as_ref().ok_or_else(|| missing("spec.chart"))?;
-        let release = app.spec.release.as_ref().ok_or_else(|| missing("spec.release"))?;
-        if app.namespace().as_deref() != Some(release.namespace.as_str()) {
-            return Err(format!(
-                "spec.release.namespace is {}; expected the instance's own namespace {}.",
-                release.namespace,
-                app.namespace().unwrap_or_default()
-            ));
-        }
-        if app.name_any().len() > 63 {
-            return Err("metadata.name has more than 63 characters and cannot be a label.".to_owned());
-        }
-        let source = chart.source();
-        let source = source.ok_or("spec.chart has neither url with sourceType nor sourceRef.")?;
-        Ok(Wish { app, chart, release, source }.order())
+        let wish = Wish::of(app)?;
+        Ok(Self { wish, chart: wish.chart, specs: Cow::Owned(wish.specs()) })
     }
 
+    /// The same with specs that were made before from the same spec.
+    #[cfg(test)]
+    pub(crate) fn again(app: &'a ApplicationInstance, specs: &'a Specs) -> Result<Self, String> {
+        let wish = Wish::of(app)?;
+        Ok(Self { wish, chart: wish.chart, specs: Cow::Borrowed(specs) })
+    }
+
+    /// What it holds, for [`Order::again`].
+    #[cfg(test)]
+    pub(crate) fn into_specs(self) -> Specs {
+        self.specs.into_owned()
+    }
     /// The source that somebody else keeps.
     pub(crate) fn referenced(&self) -> Option<&'a ChartSourceRef> {
         self.wish.referenced()
@@ -106,35 +111,53 @@ impl<'a> Order<'a> {
 
     /// The digest of what the spec asks of Flux, pauses apart: what an approval is bound to.
     pub(crate) fn digest(&self) -> &str {
-        &self.digest
+        &self.specs.digest
     }
 
     /// A short name for it that fits into a label.
     pub(crate) fn change(&self) -> &str {
-        self.digest.get(..16).unwrap_or(&self.digest)
+        self.digest().get(..16).unwrap_or(self.digest())
     }
 
     /// Source first: a release that sees a source in motion waits for it, and runs one upgrade instead of two.
     pub(crate) fn children(&self) -> Vec<Child> {
         let Wish { app, release, .. } = self.wish;
         let (name, namespace) = (release.name.as_str(), release.namespace.as_str());
-        let source = self.source_spec.clone().map(|spec| match self.wish.source_kind() {
+        let source = self.specs.source.clone().map(|spec| match self.wish.source_kind() {
             ChartSourceKind::OciRepository => Child::new::<OciRepository>(namespace, name).spec(spec),
             ChartSourceKind::HelmRepository => Child::new::<HelmRepository>(namespace, name).spec(spec),
         });
-        let release = Child::new::<HelmRelease>(namespace, name).spec(self.release_spec.clone());
+        let release = Child::new::<HelmRelease>(namespace, name).spec(self.specs.release.clone());
         source.into_iter().chain([release]).map(|child| marked(app, child, self.change())).collect()
     }
 }
 
 impl<'a> Wish<'a> {
-    /// Everything that is made from it, once.
-    fn order(self) -> Order<'a> {
-        let (source_spec, release_spec) = (self.source_spec(), self.release_spec());
+    fn of(app: &'a ApplicationInstance) -> Result<Self, String> {
+        let missing = |field: &str| format!("{field} is missing; it is needed in mode managed.");
+        let chart = app.spec.chart.as_ref().ok_or_else(|| missing("spec.chart"))?;
+        let release = app.spec.release.as_ref().ok_or_else(|| missing("spec.release"))?;
+        if app.namespace().as_deref() != Some(release.namespace.as_str()) {
+            return Err(format!(
+                "spec.release.namespace is {}; expected the instance's own namespace {}.",
+                release.namespace,
+                app.namespace().unwrap_or_default()
+            ));
+        }
+        if app.name_any().len() > 63 {
+            return Err("metadata.name has more than 63 characters and cannot be a label.".to_owned());
+        }
+        let source = chart.source();
+        let source = source.ok_or("spec.chart has neither url with sourceType nor sourceRef.")?;
+        Ok(Self { app, chart, release, source })
+    }
+
+    fn specs(&self) -> Specs {
+        let (source, release) = (self.source_spec(), self.release_spec());
         // A source of somebody else has the version, and the children do not.
         let chart = [&self.chart.name, &self.chart.version];
-        let digest = agent_protocol::digest_of(&json!([chart, source_spec, release_spec]));
-        Order { wish: self, chart: self.chart, source_spec, release_spec, digest }
+        let digest = agent_protocol::digest_of(&json!([chart, source, release]));
+        Specs { source, release, digest }
     }
 
     fn referenced(&self) -> Option<&'a ChartSourceRef> {

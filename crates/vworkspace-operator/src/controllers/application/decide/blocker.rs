@@ -6,13 +6,12 @@ use operator_kit::{Cause, Sight};
 use tracing::debug;
 use vworkspace_api::application_instance::{ApplicationInstance, Blocked};
 
-use super::reading::{Reading, SourceTrouble, said, speaks_of};
+use super::reading::{Reading, SourceTrouble, said, values_complaint};
 use super::{approval, pause};
 use crate::catalog_policy::CatalogPolicy;
 use crate::controllers::application::children::{Order, oci_tag};
 use crate::controllers::application::observe::{Seen, World};
 use crate::external_secrets;
-use crate::flux::condition;
 use crate::inline_secrets;
 use crate::quotation::{Quotes, safe};
 
@@ -264,9 +263,7 @@ pub(super) fn missing_secret(situation: Situation<'_>) -> Option<String> {
 /// Flux tells which Secret, ConfigMap or key it misses; its other words can quote the values and are not copied.
 fn missing_values(Situation { app, world, seen, .. }: Situation<'_>) -> Option<Blocker> {
     let release = world.release.present().filter(|_| *seen != Reading::Unseen)?;
-    let told = condition(&release.status.conditions, "Ready")
-        .filter(|ready| ready.reason == "ValuesError" && speaks_of(release, ready));
-    let message = match told {
+    let message = match values_complaint(release) {
         Some(ready) => safe(&ready.message, Quotes::Trusted),
         // Flux looks again: until it has, they are still missing.
         None if *seen == Reading::NoNews => told_before(app, Blocked::MissingSecret)?,

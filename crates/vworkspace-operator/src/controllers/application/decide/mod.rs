@@ -54,6 +54,17 @@ pub(super) fn plan(
     rules: &Rules,
     now: Timestamp,
 ) -> Plan<ApplicationInstanceStatus, Question> {
+    plan_with(app, Order::of, world, rules, now)
+}
+
+/// The same with another way to the order, for who has made it before.
+pub(super) fn plan_with<'a>(
+    app: &'a ApplicationInstance,
+    order: impl FnOnce(&'a ApplicationInstance) -> Result<Order<'a>, String>,
+    world: &World,
+    rules: &Rules,
+    now: Timestamp,
+) -> Plan<ApplicationInstanceStatus, Question> {
     if app.metadata.deletion_timestamp.is_some() {
         return uninstall::plan(app, world, now);
     }
@@ -63,7 +74,7 @@ pub(super) fn plan(
     if world.source == Seen::NotYet {
         return first_look(app);
     }
-    managed(app, world, rules, now)
+    managed(app, &order(app), world, rules, now)
 }
 
 /// What decides has not been seen yet: nothing is said before it is.
@@ -74,11 +85,11 @@ fn first_look(app: &ApplicationInstance) -> Plan<ApplicationInstanceStatus, Ques
 
 fn managed(
     app: &ApplicationInstance,
+    order: &Result<Order<'_>, String>,
     world: &World,
     rules: &Rules,
     now: Timestamp,
 ) -> Plan<ApplicationInstanceStatus, Question> {
-    let order = Order::of(app);
     let is_with_flux = order.as_ref().is_ok_and(|order| is_with_flux(world, order));
     let approval = order.as_ref().map_or(Approval::NotNeeded, |order| {
         approval::of(app, order, is_with_flux, &rules.approval_keys, &world.cluster, now)
@@ -124,6 +135,11 @@ fn managed(
         warnings: readiness::warnings(app, world),
         drift: drift.map(|drift| drift.message),
         unreachable: unreachable.filter(|trouble| trouble.counts_from <= now).map(|trouble| trouble.message),
+        carried: world
+            .release
+            .present()
+            .and_then(|release| children::change_of(&release.metadata))
+            .map(str::to_owned),
         last_applied_chart: handover.chart,
         approved: match approval {
             Approval::Given(approved) if handover.change != Change::Waits => Some(approved),

@@ -136,7 +136,13 @@ fn seen(app: &ApplicationInstance, world: &World) -> Reading {
     let chart = world.helm_chart.as_ref();
     let known = app.status.as_ref().and_then(|status| status.last_successful_release.as_ref());
     if release.is_suspended()
-        && let Some(reading) = running(release).or_else(|| released_before(release, source))
+        && let Some(reading) = running(release).or_else(|| released_before(release, source, known))
+    {
+        return reading;
+    }
+    // What runs has its chart, whatever became of the source since.
+    if has_lost_its_artifact(source)
+        && let Some(reading) = running(release)
     {
         return reading;
     }
@@ -146,7 +152,7 @@ fn seen(app: &ApplicationInstance, world: &World) -> Reading {
     if release.is_suspended() {
         return halted(app, release);
     }
-    if is_moving(app, source) {
+    if is_moving(app, release, source) {
         return Reading::Fetching;
     }
     if !is_attempted(release, source) {
@@ -161,15 +167,23 @@ fn seen(app: &ApplicationInstance, world: &World) -> Reading {
 
 /// Flux does nothing for a suspended release but end what it had begun, and notes generations without a look at them. The
 /// last one it tried is what runs if nothing but the suspension came after it, here and at the source.
-fn released_before(release: &HelmRelease, source: &Source) -> Option<Reading> {
+fn released_before(
+    release: &HelmRelease,
+    source: &Source,
+    known: Option<&SuccessfulRelease>,
+) -> Option<Reading> {
     let status = &release.status;
     let newest = status.history.first()?;
     let only_suspended = release.metadata.generation == Some(status.last_attempted_generation + 1);
     let has_source = change_of(&release.metadata) == change_of(&source.metadata)
         && source.metadata.generation == Some(source.status.observed_generation);
-    let is_released = only_suspended
-        && has_source
-        && is_wanted(release, source, newest)
+    // Or this very revision was seen to carry this very change.
+    let is_known = known.is_some_and(|known| {
+        known.revision == newest.version
+            && known.change.is_some()
+            && known.change.as_deref() == change_of(&release.metadata)
+    });
+    let is_released = (is_known || (only_suspended && has_source && is_wanted(release, source, newest)))
         && newest.status == "deployed"
         && is_true(&status.conditions, "Released").is_some();
     is_released.then(|| Reading::Released(newest.clone()))
@@ -177,8 +191,11 @@ fn released_before(release: &HelmRelease, source: &Source) -> Option<Reading> {
 
 /// Whether the last verdict was that the release is there.
 fn was_in_place(app: &ApplicationInstance) -> bool {
-    let ready = app.status.as_ref().and_then(|status| status.conditions.read::<Ready>());
-    ready.is_some_and(|reason| IN_PLACE.contains(&reason))
+    last_verdict(app).is_some_and(|reason| IN_PLACE.contains(&reason))
+}
+
+fn last_verdict(app: &ApplicationInstance) -> Option<Ready> {
+    app.status.as_ref()?.conditions.read::<Ready>()
 }
 
 /// Suspended, and not known to be released.
@@ -200,7 +217,7 @@ fn trouble(
     source: &Source,
     chart: Option<&Source>,
 ) -> Option<SourceTrouble> {
-    let needs_source = is_moving(app, source);
+    let needs_source = is_moving(app, release, source);
     let needs_chart = needs_source || !is_attempted(release, source);
     let of_source = Some(source).filter(|_| needs_source).and_then(source_trouble);
     of_source.or_else(|| chart.filter(|_| needs_chart).and_then(source_trouble))
@@ -247,14 +264,21 @@ pub(super) fn unreachable_source(world: &World, patience: Duration) -> Option<Un
 }
 
 /// Whether the source has not caught up with its spec. One that only lost what it had stored, which source-controller does
-/// at each of its restarts, changes nothing about a release that has its verdict.
-fn is_moving(app: &ApplicationInstance, source: &Source) -> bool {
+/// at each of its restarts, changes nothing about a release that has succeeded or failed.
+fn is_moving(app: &ApplicationInstance, release: &HelmRelease, source: &Source) -> bool {
     // A HelmRepository of type oci is only an address: Flux writes no status.
     if source.spec.type_ == "oci" {
         return false;
     }
+    let has_ended = was_in_place(app) || last_verdict(app) == Some(Ready::HelmReleaseFailed);
+    // Flux complains about values only after it has seen the chart.
+    let needs_none = values_complaint(release).is_some() || (has_ended && is_settled(app));
     source.metadata.generation != Some(source.status.observed_generation)
-        || (source.status.artifact.is_none() && !is_settled(app))
+        || (has_lost_its_artifact(source) && !needs_none)
+}
+
+fn has_lost_its_artifact(source: &Source) -> bool {
+    source.metadata.generation == Some(source.status.observed_generation) && source.status.artifact.is_none()
 }
 
 /// Whether Flux has really begun with this generation and this chart. `observedGeneration` proves nothing: it also moves
@@ -271,12 +295,25 @@ fn not_noticed(app: &ApplicationInstance, release: &HelmRelease) -> Reading {
         return Reading::Unseen;
     };
     match ready.reason.as_str() {
-        "ValuesError" if speaks_of(release, ready) => failure(release, values_error(&ready.message)),
-        _ if is_settled(app) => running(release).unwrap_or(Reading::NoNews),
-        "SourceNotReady" | "ArtifactFailed" => Reading::Fetching,
-        _ => running(release)
-            .unwrap_or_else(|| Reading::InProgress("Flux has been given the change.".to_owned())),
+        "ValuesError" if is_of_now(release, ready) => failure(release, values_error(&ready.message)),
+        reason => running(release).unwrap_or_else(|| match reason {
+            _ if is_settled(app) => Reading::NoNews,
+            "SourceNotReady" | "ArtifactFailed" => Reading::Fetching,
+            _ => Reading::InProgress("Flux has been given the change.".to_owned()),
+        }),
     }
+}
+
+/// What Flux complains about, if it is the values of this generation. It looks at them before it counts an attempt; what it
+/// said of an earlier generation stands until it looks again.
+pub(super) fn values_complaint(release: &HelmRelease) -> Option<&FluxCondition> {
+    let ready = condition(&release.status.conditions, "Ready")?;
+    (ready.reason == "ValuesError" && is_of_now(release, ready)).then_some(ready)
+}
+
+/// A condition that names an older generation is about that one; one that names this may still be about the one before.
+fn is_of_now(release: &HelmRelease, known: &FluxCondition) -> bool {
+    known.observed_generation.is_none() || known.observed_generation == release.metadata.generation
 }
 
 /// Whether there was a verdict about this very spec. A change of ours is reported as under way together with handing it
@@ -321,7 +358,7 @@ fn stalled(release: &HelmRelease) -> Option<Reading> {
 fn failed(release: &HelmRelease) -> Option<Reading> {
     let status = &release.status;
     let ready = condition(&status.conditions, "Ready")?;
-    if ready.reason == "ValuesError" {
+    if ready.reason == "ValuesError" && is_of_now(release, ready) {
         return Some(failure(release, values_error(&ready.message)));
     }
     let has_failed = ready.status == "False" && !is_waiting(release);
@@ -330,11 +367,6 @@ fn failed(release: &HelmRelease) -> Option<Reading> {
         && (running(release).is_some() || is_between_tries(release));
     (has_failed || is_retrying)
         .then(|| failure(release, cause(release).unwrap_or_else(|| ready.message.clone())))
-}
-
-/// Whether a condition is about the release as it is now.
-pub(super) fn speaks_of(release: &HelmRelease, condition: &FluxCondition) -> bool {
-    condition.observed_generation.is_none_or(|observed| release.metadata.generation == Some(observed))
 }
 
 /// Flux has failed, has cleaned up and will try again in a moment.

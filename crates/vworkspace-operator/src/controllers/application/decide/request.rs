@@ -7,8 +7,9 @@ use operator_kit::{Nudge, ObjectKey};
 use vworkspace_api::application_instance::ApplicationInstance;
 
 use super::pause::Pause;
+use super::reading::values_complaint;
 use crate::controllers::application::observe::World;
-use crate::flux::{HelmRelease, condition};
+use crate::flux::HelmRelease;
 
 /// A user's wish to try again; any value that was not there before.
 pub(super) const RETRY: &str = "apps.vworkspace.io/retry";
@@ -18,9 +19,7 @@ const RESET: &str = "reconcile.fluxcd.io/resetAt";
 
 /// Whether Flux complains about the values, so that their object is worth a look.
 pub(super) fn values_are_in_trouble(world: &World) -> bool {
-    world.release.present().is_some_and(|release| {
-        condition(&release.status.conditions, "Ready").is_some_and(|ready| ready.reason == "ValuesError")
-    })
+    world.release.present().is_some_and(|release| values_complaint(release).is_some())
 }
 
 pub(super) fn nudges(app: &ApplicationInstance, world: &World, pause: Option<&Pause>) -> Vec<Nudge> {

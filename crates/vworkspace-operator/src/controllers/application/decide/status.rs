@@ -36,6 +36,8 @@ pub(super) struct Facts<'a> {
     pub(super) drift: Option<String>,
     /// The chart source, if it has been unreachable for long.
     pub(super) unreachable: Option<String>,
+    /// The change that the release carries.
+    pub(super) carried: Option<String>,
     pub(super) last_applied_chart: Option<AppliedChart>,
     pub(super) approved: Option<ApprovedChange>,
     pub(super) helm_release_ref: Option<HelmReleaseRef>,
@@ -77,7 +79,8 @@ pub(super) fn of(facts: &Facts<'_>) -> ApplicationInstanceStatus {
         status.last_approved_change.clone_from(&facts.approved);
     }
     if let Reading::Released(snapshot) = &facts.reading {
-        status.last_successful_release = Some(success(status.last_successful_release, snapshot, facts.now));
+        let seen = success(snapshot, facts.carried.clone(), facts.now);
+        status.last_successful_release = Some(first_seen(status.last_successful_release, seen));
     }
     status.last_reconcile_time = Some(Time(facts.now));
     status
@@ -236,16 +239,20 @@ fn keep<R: Reason<Kind = ApplicationInstance>>(
     }
 }
 
-/// The same success keeps the time at which it was first seen.
-fn success(known: Option<SuccessfulRelease>, snapshot: &Snapshot, now: Timestamp) -> SuccessfulRelease {
+fn success(snapshot: &Snapshot, change: Option<String>, now: Timestamp) -> SuccessfulRelease {
     let text = |text: &String| (!text.is_empty()).then(|| text.clone());
-    let seen = SuccessfulRelease {
+    SuccessfulRelease {
         chart_version: snapshot.chart_version.clone(),
         revision: snapshot.version,
         config_digest: text(&snapshot.config_digest),
         oci_digest: text(&snapshot.oci_digest),
+        change,
         time: Time(now),
-    };
+    }
+}
+
+/// The same success keeps the time at which it was first seen.
+fn first_seen(known: Option<SuccessfulRelease>, seen: SuccessfulRelease) -> SuccessfulRelease {
     match known {
         Some(known) if (SuccessfulRelease { time: known.time.clone(), ..seen.clone() }) == known => known,
         _ => seen,

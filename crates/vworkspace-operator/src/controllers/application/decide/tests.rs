@@ -10,6 +10,7 @@ macro_rules! assert_conditions {
 }
 
 mod beyond_flux;
+mod explored;
 
 use operator_kit::{Cause, Refusal, Sight};
 

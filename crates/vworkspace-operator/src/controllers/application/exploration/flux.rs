@@ -19,7 +19,7 @@ pub(super) enum Ready {
     Fulfilling,
     Running(Action),
     Succeeded,
-    SourceNotReady,
+    WithoutSource,
     ArtifactFailed,
     ValuesError,
     ActionFailed,
@@ -101,6 +101,8 @@ pub(super) struct Release {
     pub(super) reset: u8,
     pub(super) handled_reset: u8,
     pub(super) ready: Ready,
+    /// The generation that was there when `Ready` was written, which need not be the one it is about.
+    pub(super) ready_observed: i64,
     pub(super) reconciling: Reconciling,
     pub(super) released: Released,
     pub(super) remediated: Remediated,
@@ -127,6 +129,7 @@ impl Release {
             reset: 0,
             handled_reset: 0,
             ready: Ready::Unsaid,
+            ready_observed: 0,
             reconciling: Reconciling::No,
             released: Released::Unsaid,
             remediated: Remediated::Unsaid,
@@ -265,6 +268,7 @@ pub(super) fn helm_step(world: &mut World, _now: i64) -> bool {
         return false;
     }
     let Some(mut release) = world.release else { return false };
+    let before = release.ready;
     let phase = std::mem::take(&mut world.helm.phase);
     match phase {
         Phase::Idle if release.deleting => return uninstall(world, release),
@@ -332,6 +336,9 @@ pub(super) fn helm_step(world: &mut World, _now: i64) -> bool {
             return true;
         }
     }
+    if release.ready != before {
+        release.ready_observed = release.generation;
+    }
     world.release = Some(release);
     world.touch_release();
     true
@@ -354,7 +361,7 @@ fn prerequisites(world: &mut World, release: &mut Release) {
     let artifact = source.and_then(|source| source.artifact);
     let Some(version) = artifact else {
         let is_behind = world.source.is_some_and(|source| source.generation != source.observed);
-        release.ready = if is_behind { Ready::SourceNotReady } else { Ready::ArtifactFailed };
+        release.ready = if is_behind { Ready::WithoutSource } else { Ready::ArtifactFailed };
         release.truth.waits = Some(Waits::ForSource);
         return;
     };

@@ -4,7 +4,6 @@
 
 mod flux;
 mod oracle;
-mod product;
 mod shown;
 mod world;
 

@@ -5,7 +5,7 @@ use conditions::{Condition, Status};
 use vworkspace_api::application_instance::ApplicationInstanceStatus;
 
 use super::flux::{Mark, Ready, Release, Trouble, Waits};
-use super::world::{Config, Memory, World};
+use super::world::{Config, Memory, Running, World};
 use super::{ApplicationPlan, Look, Write, hash_of, words};
 
 const READY_IS_PROVEN: &str = "ready-is-proven";
@@ -71,13 +71,14 @@ const EXCLUDED: &[(&str, &str)] = &[
     ("Deleting=True", "Stalled=True"),
 ];
 
+/// Types are told apart by their first letters, and statuses by one: this is asked a hundred times per visit.
 fn is(known: &Condition, pattern: &str) -> bool {
-    let (type_, said) = pattern.split_once('=').unwrap_or((pattern, ""));
-    let (status, reason) =
-        said.split_once('/').map_or((said, None), |(status, reason)| (status, Some(reason)));
-    known.type_ == type_
-        && known.status.as_str() == status
-        && reason.is_none_or(|reason| known.reason == reason)
+    let Some(said) = pattern.strip_prefix(known.type_.as_str()).and_then(|rest| rest.strip_prefix('='))
+    else {
+        return false;
+    };
+    let Some(rest) = said.strip_prefix(known.status.as_str()) else { return false };
+    rest.is_empty() || rest.strip_prefix('/').is_some_and(|reason| known.reason == reason)
 }
 
 fn says(status: &ApplicationInstanceStatus, pattern: &str) -> bool {
@@ -137,13 +138,16 @@ pub(super) fn consistent(
     Ok(())
 }
 
-/// Whether the release that is seen had really deployed what it carries.
-pub(super) fn is_proven(release: Option<Release>) -> bool {
-    release.is_some_and(|release| {
-        release.truth.running == Some(release.change.wants())
-            && release.truth.is_whole
-            && release.truth.acting.is_none()
-            && !release.deleting
+/// Whether the release that is seen had really deployed what it carries. A plan that was cut short after the source has
+/// handed over a chart that the release's own label does not speak of.
+pub(super) fn is_proven(seen: &Look<'_>) -> bool {
+    seen.release.is_some_and(|release| {
+        let charts = [Some(release.change.version), seen.source.map(|source| source.change.version)];
+        let truth = release.truth;
+        let runs = |running: Running| {
+            running.config == release.change.config && charts.contains(&Some(running.version))
+        };
+        truth.running.is_some_and(runs) && truth.is_whole && truth.acting.is_none() && !release.deleting
     })
 }
 
@@ -170,7 +174,7 @@ pub(super) fn judge(
     if ready != Status::True && leaves_without_cause(world, seen, plan) {
         return broken(READY_LEAVES_FOR_A_CAUSE, "the release runs as before");
     }
-    if ready == Status::True && !is_proven(seen.release) {
+    if ready == Status::True && !is_proven(seen) {
         return broken(READY_IS_PROVEN, "the release that was seen had not deployed its change");
     }
     if let Some(unseen) = unseen_trouble(world, seen, memory, status) {
@@ -191,7 +195,7 @@ fn leaves_without_cause(world: &World, seen: &Look<'_>, plan: &ApplicationPlan) 
     was_ready
         && !seen.app.deleting
         && !release.deleting
-        && is_proven(seen.release)
+        && is_proven(seen)
         && release.truth.waits.is_none()
         && !release.truth.has_failed
         && !writes_children
@@ -207,7 +211,8 @@ fn note_trouble(world: &mut World, seen: &Look<'_>, memory: &Memory) {
     let Some(release) = seen.release else { return };
     let truth = release.truth;
     world.seen.failure |= truth.has_failed || !truth.is_whole;
-    world.seen.missing_values |= release.ready == Ready::ValuesError;
+    world.seen.missing_values |=
+        release.ready == Ready::ValuesError && release.ready_observed == release.generation;
     world.seen.endpoint |= memory.check == Some(false);
 }
 
@@ -368,6 +373,10 @@ fn expected_of_release(world: &World, release: &Release) -> Vec<&'static str> {
     let trouble = world.source.and_then(|source| source.fetch_failed).map(|failed| failed.trouble);
     let is_fetched =
         world.source.is_some_and(|source| source.generation == source.observed && source.artifact.is_some());
+    if is_lost(world) {
+        // What runs goes on, what has failed has failed, and what is new cannot begin: all of that can be said.
+        return vec!["Ready=True|Ready=False/ChartUnreachable|Ready=False/HelmReleaseFailed"];
+    }
     if !is_fetched {
         return match trouble {
             Some(Trouble::Missing) => {
@@ -407,6 +416,11 @@ fn expected_of_release(world: &World, release: &Release) -> Vec<&'static str> {
     Vec::new()
 }
 
+/// Whether source-controller has lost what it had stored, and cannot fetch it again.
+fn is_lost(world: &World) -> bool {
+    world.source.is_some_and(|source| source.generation == source.observed && source.artifact.is_none())
+}
+
 fn expected_of_success(world: &World) -> Vec<&'static str> {
     if world.app.spec.check && !world.endpoint_answers {
         return vec!["Ready=False/EndpointUnreachable", "Degraded=True", "Stalled=False"];
@@ -435,6 +449,7 @@ pub(super) fn outcome(world: &World, now: i64) -> (u64, u64) {
         Release {
             uid: 0,
             generation: 0,
+            ready_observed: i64::from(known.ready_observed == known.generation),
             observed: 0,
             attempted: i64::from(relative.0) * 2 + i64::from(relative.1),
             requested: 0,
@@ -464,5 +479,7 @@ pub(super) fn outcome(world: &World, now: i64) -> (u64, u64) {
         });
         told.collect::<Vec<_>>()
     });
-    (world_key, hash_of(said))
+    // What is said of a chart that got lost depends on what was said before, as it should.
+    let lost = is_lost(world).then_some(&said);
+    (hash_of((world_key, lost)), hash_of(&said))
 }

@@ -13,7 +13,7 @@ use super::flux::{Action, FetchFailed, Mark, Ready, Reconciling, Release, Releas
 use super::world::{Change, Config, Instance, Memory, Running, Spec};
 use super::{ApplicationPlan, Look, flux, newest};
 use crate::controllers::application::asking::{Asked, Checked};
-use crate::controllers::application::children::Order;
+use crate::controllers::application::children::{Order, Specs};
 use crate::controllers::application::decide::testing::{empty, instance, noon, rules};
 use crate::controllers::application::decide::{self, Rules};
 use crate::controllers::application::observe::{
@@ -39,6 +39,8 @@ pub(super) struct Desk {
     rules: Rules,
     /// The label that each change has on children.
     labels: Vec<String>,
+    /// What Flux is given for it.
+    specs: Vec<Specs>,
     values: [Values; 3],
     check: NamedCheck,
     pub(super) app: ApplicationInstance,
@@ -63,6 +65,7 @@ impl Desk {
         let mut desk = Self {
             rules: rules(),
             labels: Vec::new(),
+            specs: Vec::new(),
             values,
             check: NamedCheck { name: "web".to_owned(), asked: Ok(asked), checked: None },
             app: instance(),
@@ -72,13 +75,13 @@ impl Desk {
             source: None,
             release: None,
         };
-        desk.labels = Change::all().map(|change| desk.label_of(change)).collect();
+        for change in Change::all() {
+            desk.ask_for(change);
+            let order = Order::of(&desk.app).unwrap();
+            desk.labels.push(order.change().to_owned());
+            desk.specs.push(order.into_specs());
+        }
         desk
-    }
-
-    fn label_of(&mut self, change: Change) -> String {
-        self.ask_for(change);
-        Order::of(&self.app).unwrap().change().to_owned()
     }
 
     fn ask_for(&mut self, change: Change) {
@@ -94,7 +97,8 @@ impl Desk {
 
     pub(super) fn decide(&mut self, seen: &Look<'_>, memory: &Memory, now: i64) -> ApplicationPlan {
         self.show(seen, memory);
-        decide::plan(&self.app, &self.world, &self.rules, time(now))
+        let specs = &self.specs[seen.app.spec.change.index()];
+        decide::plan_with(&self.app, |app| Order::again(app, specs), &self.world, &self.rules, time(now))
     }
 
     fn show(&mut self, seen: &Look<'_>, memory: &Memory) {
@@ -336,7 +340,7 @@ fn conditions_of(release: &Release) -> Vec<FluxCondition> {
         Ready::Fulfilling => Some(("Unknown", "Progressing", "Fulfilling prerequisites")),
         Ready::Running(action) => Some(("Unknown", "Progressing", running(action))),
         Ready::Succeeded => Some(("True", "UpgradeSucceeded", "Helm upgrade succeeded")),
-        Ready::SourceNotReady => Some(("False", "SourceNotReady", "OCIRepository 'shop/web' is not ready")),
+        Ready::WithoutSource => Some(("False", "SourceNotReady", "OCIRepository 'shop/web' is not ready")),
         Ready::ArtifactFailed => Some(("False", "ArtifactFailed", "Source not ready: artifact not found")),
         Ready::ValuesError => Some(("False", "ValuesError", NO_SECRET)),
         Ready::ActionFailed => Some(("False", "UpgradeFailed", cause)),
@@ -372,9 +376,14 @@ fn conditions_of(release: &Release) -> Vec<FluxCondition> {
         ("Remediated", remediated),
         ("Stalled", stalled),
     ];
-    told.into_iter()
+    let mut told: Vec<_> = told
+        .into_iter()
         .filter_map(|(type_, told)| {
             told.map(|(status, reason, words)| condition(type_, status, reason, words))
         })
-        .collect()
+        .collect();
+    if let Some(ready) = told.first_mut().filter(|_| release.ready != Ready::Unsaid) {
+        ready.observed_generation = Some(release.ready_observed);
+    }
+    told
 }

@@ -17,8 +17,8 @@ fn search() -> Search {
     Search {
         seed: number("EXPLORE_FIRST_SEED").unwrap_or(1),
         schedules: number("EXPLORE_SCHEDULES").unwrap_or(FEW),
-        events: (20, 48),
-        undisturbed_every: 16,
+        events: (20, 36),
+        undisturbed_every: 64,
     }
 }
 

@@ -235,7 +235,9 @@ fn a_first_installation_is_not_ready_before_its_checks_have_answered() {
     ]);
     let installing = after(app.clone(), &plan(&app, &world(fetched(&app, DIGEST_1_2), release), noon()));
     let asked = World { checks: vec![check(None)], ..installed };
-    assert_conditions!(plan(&installing, &asked, noon()), { Ready: Unknown/Reconciling, Reconciling: True/Reconciling });
+    let awaited = plan(&installing, &asked, noon());
+    assert_conditions!(awaited, { Ready: Unknown/Reconciling, Reconciling: True/Reconciling });
+    assert!(awaited.status.last_successful_release.is_some(), "so it is not being installed any more");
 }
 
 #[test]
