@@ -297,6 +297,9 @@ impl<C: Controller> Driver<C> {
         let now = Instant::now();
         if outcome.errors.is_empty() {
             memory.failures = 0;
+            if outcome.is_news {
+                return (Ended::Changed, Next::By(now));
+            }
             let ended = if outcome.writes == 0 { Ended::Unchanged } else { Ended::Changed };
             // The plan took the refusal for standing, and so does its status.
             if was_refused {

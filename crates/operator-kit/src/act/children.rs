@@ -101,13 +101,19 @@ impl Task<'_> {
                 self.expect(id, wrote);
                 Ok(())
             }
-            Err(Error::Refused { fault: Fault::NotInstalled | Fault::Conflict, .. }) => {
+            Err(error) if is_gone_already(&error) => {
                 self.expect(id, Wrote::Gone(deletion.uid.clone()));
                 Ok(())
             }
             Err(error) => Err(error),
         }
     }
+}
+
+/// Only an answer that there is no such object says so. A conflict may mean a namesake, or only that somebody was faster:
+/// to wait for the end of an object that is still there would be to wait for ever.
+fn is_gone_already(error: &Error) -> bool {
+    matches!(error, Error::Refused { fault: Fault::NotInstalled, .. })
 }
 
 /// A child that wants an owner must not have another one.
@@ -129,4 +135,24 @@ fn marked(child: &Child) -> DynamicObject {
     let annotations = desired.metadata.annotations.get_or_insert_default();
     annotations.insert(difference::HASH_ANNOTATION.to_owned(), hash);
     desired
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_deletion_that_met_a_conflict_is_tried_again_and_not_waited_for() {
+        let refused = |fault| Error::Refused {
+            verb: "delete",
+            object: "HelmRelease shop/web".to_owned(),
+            fault,
+            message: String::new(),
+        };
+        let table = [(Fault::NotInstalled, true), (Fault::Conflict, false), (Fault::Unreachable, false)];
+        for (fault, expected) in table {
+            assert_eq!(is_gone_already(&refused(fault)), expected, "{fault:?}");
+        }
+        assert!(refused(Fault::Conflict).is_stale(), "it is tried again soon, and nothing is wrong");
+    }
 }

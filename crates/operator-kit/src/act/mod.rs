@@ -118,7 +118,7 @@ pub(crate) struct Outcome {
     pub(crate) errors: Vec<Error>,
     /// The child that was refused.
     pub(crate) refusal: Option<Refusal>,
-    /// Whether nobody knew of that refusal when the plan was made.
+    /// Whether the plan was made without knowing how its children would fare, so that its status was not written.
     pub(crate) is_news: bool,
     /// How many requests could have changed something.
     pub(crate) writes: u64,
@@ -184,21 +184,19 @@ impl Task<'_> {
             self.set_finalizer(plan.finalizer).await?;
         }
         let refused = self.children(plan, caches).await.err();
+        let refusal = refused.as_ref().and_then(Error::refusal);
         let releases = plan.finalizer == Finalizer::Release && self.has_finalizer();
-        match refused {
+        let knows = knows(known, refused.as_ref(), refusal.as_ref());
+        self.outcome.is_news = knows == Knows::Better;
+        self.outcome.refusal = refusal;
+        self.outcome.errors.extend(refused);
+        match knows {
             // The status of an object that ends with its finalizer is nobody's to read.
-            None if releases => self.set_finalizer(plan.finalizer).await,
-            None => self.status(plan).await,
-            Some(error) => {
-                // A status that takes the children for applied would be wrong; the next plan knows better.
-                let refusal = error.refusal();
-                let is_known = |refusal: &Refusal| known.iter().any(|known| known.is_like(refusal));
-                self.outcome.is_news = refusal.as_ref().is_some_and(|refusal| !is_known(refusal));
-                let told = refusal.is_some() && !self.outcome.is_news;
-                self.outcome.refusal = refusal;
-                self.outcome.errors.push(error);
-                if told { self.status(plan).await } else { Ok(()) }
+            Knows::Well if releases && self.outcome.errors.is_empty() => {
+                self.set_finalizer(plan.finalizer).await
             }
+            Knows::Well => self.status(plan).await,
+            Knows::Better | Knows::Nothing => Ok(()),
         }
     }
 
@@ -269,6 +267,28 @@ impl Task<'_> {
     }
 }
 
+/// What a plan's status knows of how its children fared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Knows {
+    /// It says how they fared.
+    Well,
+    /// It takes the children for applied, or for refused, and they are not: the next plan knows better, and is due at once.
+    Better,
+    /// Somebody was faster: the next plan will see who.
+    Nothing,
+}
+
+/// Whether a plan that was made with these refusals in mind may write its status.
+fn knows(known: &[Refusal], refused: Option<&Error>, refusal: Option<&Refusal>) -> Knows {
+    match (refused, refusal) {
+        (None, _) if known.is_empty() => Knows::Well,
+        (None, _) => Knows::Better,
+        (Some(_), Some(refusal)) if known.iter().any(|known| known.is_like(refusal)) => Knows::Well,
+        (Some(_), Some(_)) => Knows::Better,
+        (Some(_), None) => Knows::Nothing,
+    }
+}
+
 fn refused(verb: &'static str, id: &ObjectId, error: &kube::Error) -> Error {
     if let kube::Error::Api(status) = error
         && let Some(conflicts) = conflict::describe(status)
@@ -282,5 +302,34 @@ fn api(client: &Client, resource: &ApiResource, key: &ObjectKey) -> Api<DynamicO
     match &key.namespace {
         Some(namespace) => Api::namespaced_with(client.clone(), namespace, resource),
         None => Api::all_with(client.clone(), resource),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(object: &str, fault: Fault) -> Error {
+        Error::Refused { verb: "apply", object: object.to_owned(), fault, message: String::new() }
+    }
+
+    #[test]
+    fn a_status_is_written_only_by_a_plan_that_knew_how_its_children_would_fare() {
+        let away = || error("HelmRelease shop/web", Fault::Unreachable);
+        let forbidden = error("HelmRelease shop/web", Fault::Forbidden);
+        let faster = error("HelmRelease shop/web", Fault::Conflict);
+        let known: Vec<Refusal> = away().refusal().into_iter().collect();
+        let table = [
+            ("nothing was refused", &[][..], None, Knows::Well),
+            ("refused as before", &known, Some(away()), Knows::Well),
+            ("refused for the first time", &[], Some(away()), Knows::Better),
+            ("refused otherwise than before", &known, Some(forbidden), Knows::Better),
+            ("done at last", &known, None, Knows::Better),
+            ("somebody was faster", &[], Some(faster), Knows::Nothing),
+        ];
+        for (name, known, refused, expected) in table {
+            let refusal = refused.as_ref().and_then(Error::refusal);
+            assert_eq!(knows(known, refused.as_ref(), refusal.as_ref()), expected, "{name}");
+        }
     }
 }
