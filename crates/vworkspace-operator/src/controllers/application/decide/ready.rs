@@ -111,5 +111,5 @@ fn released(facts: &Facts<'_>, _: History) -> Option<Said<Ready>> {
 }
 
 fn runs(snapshot: &Snapshot) -> String {
-    format!("Chart version {} runs as revision {}.", snapshot.chart_version, snapshot.version)
+    format!("Chart version {} is released as revision {}.", snapshot.chart_version, snapshot.version)
 }

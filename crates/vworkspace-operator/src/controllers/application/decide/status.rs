@@ -15,7 +15,7 @@ use super::Change;
 use super::blocker::Blocker;
 use super::pause::{self, Pause};
 use super::readiness::Checks;
-use super::reading::{IN_PLACE, Reading, Then};
+use super::reading::{IN_PLACE, Reading, SourceTrouble, Then};
 use super::{degraded, ready};
 use crate::flux::Snapshot;
 
@@ -165,7 +165,10 @@ fn reconciling(facts: &Facts<'_>, history: History) -> Option<(Reconciling, Stri
         let why = match (&facts.blocker, &facts.pause) {
             (Some(Blocker::NotWritten(message)), _) => message.clone(),
             (_, Some(_)) => RESUMED.to_owned(),
-            (_, None) => "The change waits: see Blocked.".to_owned(),
+            (Some(blocker), None) => blocker.condition().map_or_else(String::new, |(reason, message)| {
+                format!("The change waits: {}: {message}", reason.row().reason)
+            }),
+            (None, None) => "The change waits.".to_owned(),
         };
         return Some((Reconciling::ChangePending, why));
     }
@@ -178,12 +181,12 @@ fn reconciling(facts: &Facts<'_>, history: History) -> Option<(Reconciling, Stri
         Reading::Unseen | Reading::Fetching => {
             (Reconciling::ChartSourceSyncing, "Flux is fetching the chart.".to_owned())
         }
-        Reading::SourceTrouble(_) => {
-            (Reconciling::ChartSourceSyncing, "Flux tries again to fetch the chart.".to_owned())
+        Reading::SourceTrouble(SourceTrouble::Missing(message) | SourceTrouble::Unreachable(message)) => {
+            (Reconciling::ChartSourceSyncing, format!("Flux tries again to fetch the chart: {message}"))
         }
         Reading::InProgress(message) => (acting, message.clone()),
         Reading::Failed(failure) if failure.then == Then::Retried => {
-            (acting, "Flux will try again.".to_owned())
+            (acting, format!("Flux goes on, with a rollback or another try: {}", failure.message))
         }
         Reading::Released(_) if facts.is_awaited() && !history.has_verdict_of_release => {
             (Reconciling::Reconciling, AWAITED.to_owned())
