@@ -282,10 +282,9 @@ enum Knows {
 fn knows(known: &[Refusal], refused: Option<&Error>, refusal: Option<&Refusal>) -> Knows {
     match (refused, refusal) {
         (None, _) if known.is_empty() => Knows::Well,
-        (None, _) => Knows::Better,
         (Some(_), Some(refusal)) if known.iter().any(|known| known.is_like(refusal)) => Knows::Well,
-        (Some(_), Some(_)) => Knows::Better,
         (Some(_), None) => Knows::Nothing,
+        (None, _) | (Some(_), Some(_)) => Knows::Better,
     }
 }
 

@@ -56,7 +56,9 @@ impl KindWatch {
         loop {
             let failed = self.follow(&client, &mut failures, &mut told).await;
             self.tell(&failed, &mut told);
-            if failed.fault == Fault::NotInstalled {
+            // What nobody may look at for a while cannot be waited for either.
+            let is_hidden = failed.fault == Fault::Forbidden && self.importance == Importance::Passing;
+            if failed.fault == Fault::NotInstalled || is_hidden {
                 let was_known = self.cache.progress() == Progress::NotInstalled;
                 self.tell_changed(&self.cache.not_installed(&self.part));
                 if !was_known {

@@ -91,11 +91,15 @@ fn a_source_that_is_not_allowed_blocks_and_one_that_is_does_not() {
 }
 
 #[test]
-fn a_policy_that_cannot_be_read_holds_everything_back() {
+fn a_policy_that_cannot_be_read_holds_changes_back() {
     let world = World { policy: Err("key allowedChartSources, line 1: no list".to_owned()), ..empty() };
     let plan = plan(&instance(), &world, noon());
     assert_conditions!(plan, { Blocked: True/PolicyDenied });
     assert_eq!(plan.children, []);
+
+    let (app, world) = running();
+    let world = World { policy: Err("broken".to_owned()), ..world };
+    assert_conditions!(super::plan(&app, &world, noon()), { Blocked: False/NotBlocked, Ready: True/HelmReleaseReady });
 }
 
 #[test]
