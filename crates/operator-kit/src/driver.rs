@@ -256,10 +256,10 @@ impl<C: Controller> Driver<C> {
         self.interests.want(key, &plan.interests);
         self.errands.want(key, &plan.errands);
         let nap = plan.wake_at.map(|wake_at| nap(now, wake_at));
-        let held_until = memory.pause.as_ref().and_then(|pause| pause.holds(&object));
-        if let Some(until) = held_until {
+        if let Some(until) = memory.pause.as_ref().and_then(|pause| pause.holds(&object)) {
             let outcome = self.actor.tell(&object, &plan).await;
             self.shared.metrics.wrote(C::NAME, outcome.writes);
+            self.tell_errors(&outcome.errors, until.saturating_duration_since(Instant::now()));
             memory.expectations = outcome.expectations;
             let soon = nap.map(|nap| Instant::now() + nap);
             return (Ended::Waiting, Next::By(soon.map_or(until, |soon| soon.min(until))));
@@ -281,6 +281,14 @@ impl<C: Controller> Driver<C> {
         !memory.expectations.is_empty()
     }
 
+    /// That somebody was faster is no error: the watch will show it.
+    fn tell_errors(&self, errors: &[crate::act::Error], pause: Duration) {
+        for error in errors.iter().filter(|error| !error.is_stale()) {
+            self.shared.metrics.failed(C::NAME, error.category());
+            error!(category = error.category(), retry_in_ms = pause.as_millis(), "{error}");
+        }
+    }
+
     /// What to remember of a plan's outcome, and when to come again.
     fn conclude(
         &self,
@@ -291,20 +299,16 @@ impl<C: Controller> Driver<C> {
     ) -> (Ended, Next) {
         let key = &ObjectKey::of(object);
         memory.pause = None;
-        let was_refused = !memory.refusals.is_empty();
         memory.refusals = outcome.refusal.into_iter().collect();
         memory.expectations = outcome.expectations;
         let now = Instant::now();
         if outcome.errors.is_empty() {
             memory.failures = 0;
+            // The plan took a refusal for standing that has gone: the next one knows better.
             if outcome.is_news {
                 return (Ended::Changed, Next::By(now));
             }
             let ended = if outcome.writes == 0 { Ended::Unchanged } else { Ended::Changed };
-            // The plan took the refusal for standing, and so does its status.
-            if was_refused {
-                return (ended, Next::By(now));
-            }
             let resync = backoff::spread(RESYNC, key);
             return (ended, Next::By(now + nap.map_or(resync, |nap| nap.min(resync))));
         }
@@ -314,10 +318,7 @@ impl<C: Controller> Driver<C> {
             debug!(reason = %joined(&outcome.errors), "somebody was faster");
             return (Ended::Stale, Next::By(now + pause));
         }
-        for error in &outcome.errors {
-            self.shared.metrics.failed(C::NAME, error.category());
-            error!(category = error.category(), retry_in_ms = pause.as_millis(), "{error}");
-        }
+        self.tell_errors(&outcome.errors, pause);
         // A refusal that was not known is worth a look at once: the status has to tell it.
         if outcome.is_news {
             return (Ended::Error, Next::By(now));

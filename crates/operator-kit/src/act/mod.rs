@@ -145,18 +145,16 @@ impl Actor {
         caches: &Caches,
         known: &[Refusal],
     ) -> Outcome {
-        let mut task = Task { actor: self, object, version: None, outcome: Outcome::default() };
+        let mut task = Task::new(self, object);
         if let Err(error) = task.run(plan, caches, known).await {
             task.outcome.errors.push(error);
         }
         task.outcome
     }
-}
 
-impl Actor {
     /// Writes only what the plan says of the object, because nothing else may be tried at the moment.
     pub(crate) async fn tell<S: Serialize, E>(&self, object: &DynamicObject, plan: &Plan<S, E>) -> Outcome {
-        let mut task = Task { actor: self, object, version: None, outcome: Outcome::default() };
+        let mut task = Task::new(self, object);
         if let Err(error) = task.status(plan).await {
             task.outcome.errors.push(error);
         }
@@ -173,7 +171,11 @@ struct Task<'a> {
     outcome: Outcome,
 }
 
-impl Task<'_> {
+impl<'a> Task<'a> {
+    fn new(actor: &'a Actor, object: &'a DynamicObject) -> Self {
+        Self { actor, object, version: None, outcome: Outcome::default() }
+    }
+
     async fn run<S: Serialize, E>(
         &mut self,
         plan: &Plan<S, E>,
