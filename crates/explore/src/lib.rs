@@ -8,12 +8,15 @@
 //! A failure is told with its seed and with the shortest schedule that was found to show it, in words.
 
 mod dice;
+mod event;
+mod invariant;
 mod model;
 mod run;
 mod search;
 mod shrink;
 
 pub use dice::Dice;
+pub use event::Event;
+pub use invariant::{INVARIANTS, NO_FLAP, SAME_PLAN, SCHEDULE_DOES_NOT_MATTER, SETTLES};
 pub use model::{Effect, Model, Moves, Violation};
-pub use run::{Event, INVARIANTS, NO_FLAP, SAME_PLAN, SCHEDULE_DOES_NOT_MATTER, SETTLES};
 pub use search::{Counts, Failure, Search, again, explore};

@@ -1,93 +1,14 @@
 //! One schedule: events happen, caches follow late, the operator visits, and everything it says is checked.
 
-use std::fmt;
-
 use crate::dice::Dice;
+use crate::event::Event;
+use crate::invariant::{NO_FLAP, SAME_PLAN, SETTLES};
 use crate::model::{Effect, Model, Moves, Violation};
-
-/// Decided twice on the same input, the plan is the same.
-pub const SAME_PLAN: &str = "same-plan";
-/// Visited again with nothing changed, nothing is written; and no condition returns to what it left while the same holds.
-pub const NO_FLAP: &str = "no-flap";
-/// When everything else is at rest, the operator comes to rest too.
-pub const SETTLES: &str = "settles";
-/// Worlds that end the same are told the same, whatever the way there.
-pub const SCHEDULE_DOES_NOT_MATTER: &str = "schedule-does-not-matter";
-
-/// The engine's own invariants, by name, and what they ask.
-pub const INVARIANTS: [(&str, &str); 4] = [
-    (SAME_PLAN, "the same object, world and time give the same plan, however often they are decided on"),
-    (
-        NO_FLAP,
-        "a second visit with the same view writes nothing; while the same is true of the observed world, \
-         no condition returns to what it said before",
-    ),
-    (SETTLES, "after the world stops changing the operator stops writing, within a bounded number of visits"),
-    (
-        SCHEDULE_DOES_NOT_MATTER,
-        "two schedules that end in the same world, one of them undisturbed, end with the same status",
-    ),
-];
 
 /// As many visits may pass until everything is at rest.
 const MOST_ROUNDS: usize = 24;
 /// A timer that always comes again, such as a window, is waited for as often.
 const MOST_NAPS: usize = 3;
-
-/// What happens in a schedule.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Event<M> {
-    /// Something outside the operator.
-    Happens(M),
-    /// A cache moves on by as many versions.
-    Shows {
-        /// Which.
-        kind: u8,
-        /// How many.
-        versions: u8,
-    },
-    /// A watch starts again with a list: the cache moves to what the API server has.
-    Relists {
-        /// Which.
-        kind: u8,
-    },
-    /// All caches show what the API server has.
-    CatchesUp,
-    /// The operator looks and acts.
-    Visit,
-    /// It dies in the middle of that, after as many writes; its successor starts with fresh caches and no memory.
-    Dies {
-        /// None is before the first.
-        after: u8,
-    },
-    /// The clock jumps.
-    Clock {
-        /// Forwards or back.
-        seconds: i32,
-    },
-}
-
-impl<M: fmt::Display> Event<M> {
-    pub(crate) fn in_words(&self, kinds: &[&str]) -> String {
-        let name = |kind: &u8| kinds.get(usize::from(*kind)).copied().unwrap_or("?");
-        match self {
-            Event::Happens(what) => what.to_string(),
-            Event::Shows { kind, versions } => format!("the cache of {} sees {versions} more", name(kind)),
-            Event::Relists { kind } => format!("the cache of {} lists again", name(kind)),
-            Event::CatchesUp => "all caches catch up".to_owned(),
-            Event::Visit => "visit".to_owned(),
-            Event::Dies { after } => format!("visit, and the operator dies after {after} writes"),
-            Event::Clock { seconds } => format!("the clock jumps by {seconds} s"),
-        }
-    }
-}
-
-/// The same moves, but the operator sees each at once and is never disturbed.
-pub(crate) fn undisturbed<M: Copy>(events: &[Event<M>]) -> Vec<Event<M>> {
-    let moves = events.iter().filter(|event| matches!(event, Event::Happens(_) | Event::Clock { .. }));
-    let looks = [Event::CatchesUp, Event::Visit];
-    moves.flat_map(|event| [*event].into_iter().chain(looks).chain(looks)).collect()
-}
 
 /// The versions of one kind, and how far its cache has come.
 struct Versions<S> {

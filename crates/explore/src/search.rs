@@ -8,8 +8,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::dice::Dice;
+use crate::event::{Event, undisturbed};
+use crate::invariant::SCHEDULE_DOES_NOT_MATTER;
 use crate::model::{Model, Violation};
-use crate::run::{Ended, Event, Run, SCHEDULE_DOES_NOT_MATTER, Telling, undisturbed};
+use crate::run::{Ended, Run, Telling};
 use crate::shrink;
 
 /// What to go through.

@@ -1,8 +1,9 @@
 //! Makes a failing schedule short enough to be read.
 
 use crate::dice::Dice;
+use crate::event::Event;
 use crate::model::{Model, Violation};
-use crate::run::{Ended, Event, Run, Telling};
+use crate::run::{Ended, Run, Telling};
 
 /// As many shorter schedules are tried.
 const MOST_TRIES: usize = 4000;

@@ -1,19 +1,20 @@
 //! What can be installed on a cluster: one folder per add-on, `addon.yaml` and manifests. Manifests are rendered once per
 //! content and kept in the cache; a marker in the cluster says what is installed, so a second `up` touches nothing.
 
+mod installation;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use futures::future::try_join_all;
-use k8s_openapi::api::core::v1::ConfigMap;
-use kube::api::{Api, DynamicObject};
+use kube::api::DynamicObject;
 use serde::Deserialize;
 
-use crate::cluster::{self, Cluster};
+pub(crate) use installation::Installed;
+
+use crate::cluster;
 use crate::components::Component;
 use crate::content;
 use crate::image::{self, Image};
@@ -21,11 +22,7 @@ use crate::node::Node;
 use crate::own_program::{self, OwnProgram};
 use crate::paths::{self, Paths};
 use crate::readiness::Expected;
-use crate::registry;
 use crate::unmet::Unmet;
-
-/// How long an add-on may take to get ready on a machine that is busy with other things.
-const READY_DEADLINE: Duration = Duration::from_secs(150);
 
 /// Changes when the way of rendering manifests or writing images changes, so that old ones are not taken for new ones.
 const RECIPE: &str = "kustomize or helm; one layer; 2";
@@ -312,84 +309,6 @@ impl Addon {
         Some(words.map(str::to_owned).into())
     }
 
-    /// Installs the checkout's chart, or upgrades it in place.
-    async fn upgrade(&self, cluster: &Cluster, release: &[String]) -> Result<()> {
-        let namespace = self.namespace();
-        cluster
-            .apply_yaml(&format!(
-                "{{apiVersion: v1, kind: Namespace, metadata: {{name: {namespace}, \
-                 labels: {{pod-security.kubernetes.io/enforce: restricted}}}}}}"
-            ))
-            .await?;
-        // CRDs stay when a release goes, and scenarios apply them without one.
-        let mut words = vec!["upgrade", "--install", "--take-ownership"];
-        words.extend(release.iter().map(String::as_str));
-        registry::helm(cluster, &words).await
-    }
-
-    /// Installs it unless this very content is there already, and waits until it is ready.
-    pub(crate) async fn install(&self, cluster: &Cluster) -> Result<()> {
-        let workloads = self.workloads(&cluster.paths, &cluster.tools)?;
-        let is_whole =
-            self.installed(cluster).await? == Installed::Same && self.missing(cluster).await?.is_empty();
-        if !is_whole {
-            let installed = match self.release() {
-                Some(release) => self.upgrade(cluster, &release).await,
-                None => cluster.apply(&self.manifests(&cluster.paths, &cluster.tools)?).await,
-            };
-            installed.with_context(|| format!("failed to install {}", self.name))?;
-            self.mark_installed(cluster).await?;
-        }
-        let others = self.definition.ready.iter().filter(|expected| !expected.is_workload()).cloned();
-        let expected: Vec<Expected> = workloads.into_iter().chain(others).collect();
-        let waits = expected.iter().map(|expected| expected.wait(cluster, self.namespace(), READY_DEADLINE));
-        try_join_all(waits).await.with_context(|| format!("{} does not get ready", self.name))?;
-        Ok(())
-    }
-
-    /// What the marker in the cluster says.
-    pub(crate) async fn installed(&self, cluster: &Cluster) -> Result<Installed> {
-        let marker =
-            markers(cluster).get_opt(&self.marker()).await.context("failed to ask what is installed")?;
-        let key = marker.map(|marker| marker.data.and_then(|data| data.get("key").cloned()));
-        Ok(match key {
-            None => Installed::Not,
-            Some(key) if key.as_ref() == Some(&self.key) => Installed::Same,
-            Some(_) => Installed::Other,
-        })
-    }
-
-    /// Those of its workloads that the cluster does not have.
-    pub(crate) async fn missing(&self, cluster: &Cluster) -> Result<Vec<Expected>> {
-        let mut missing = Vec::new();
-        for workload in self.workloads(&cluster.paths, &cluster.tools)? {
-            if !workload.exists(cluster).await? {
-                missing.push(workload);
-            }
-        }
-        Ok(missing)
-    }
-
-    /// Whether somebody else has installed the same on the cluster: its workloads are there, our marker is not.
-    pub(crate) async fn is_somebody_elses(&self, cluster: &Cluster) -> Result<bool> {
-        let all = self.workloads(&cluster.paths, &cluster.tools)?.len();
-        let is_there = self.missing(cluster).await?.len() < all;
-        Ok(is_there && self.installed(cluster).await? == Installed::Not)
-    }
-
-    async fn mark_installed(&self, cluster: &Cluster) -> Result<()> {
-        let (name, key) = (self.marker(), &self.key);
-        cluster
-            .apply_yaml(&format!(
-                "{{apiVersion: v1, kind: ConfigMap, metadata: {{name: {name}, namespace: kube-system}}, data: {{key: '{key}'}}}}"
-            ))
-            .await
-    }
-
-    fn marker(&self) -> String {
-        format!("lab-addon-{}", self.name)
-    }
-
     /// Whether programs of this checkout must be built before it can be installed.
     pub(crate) fn is_to_be_built(&self, paths: &Paths) -> bool {
         let has_tar = |image: &ImageDefinition| self.tar_file(image, paths).exists();
@@ -401,16 +320,6 @@ impl Addon {
         let images = self.definition.images.iter();
         images.map(|image| Ok((self.reference(&image.name), self.tar(image, paths)?))).collect()
     }
-}
-
-/// What a cluster has of an add-on.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Installed {
-    Not,
-    /// This very content.
-    Same,
-    /// Another content, from another state of the repository.
-    Other,
 }
 
 impl Definition {
@@ -438,10 +347,6 @@ fn forget_older(newest: &Path, name: &str) -> Result<()> {
         fs::remove_file(&tar).with_context(|| format!("failed to remove {}", tar.display()))?;
     }
     Ok(())
-}
-
-fn markers(cluster: &Cluster) -> Api<ConfigMap> {
-    Api::namespaced(cluster.client.clone(), "kube-system")
 }
 
 #[cfg(test)]
@@ -482,7 +387,7 @@ mod tests {
         let names = ["tool-1.tar", "tool-2.tar", "tool-3.tar", "tool-4.tar", "tool-5.tar", "toolbox-1.tar"];
         for (age, name) in names.iter().rev().enumerate() {
             let file = fs::File::create(folder.join(name)).expect("a file");
-            file.set_modified(now - Duration::from_secs(age as u64)).expect("a time");
+            file.set_modified(now - std::time::Duration::from_secs(age as u64)).expect("a time");
         }
         forget_older(&folder.join("tool-5.tar"), "tool").expect("forgotten");
         let mut left: Vec<String> = fs::read_dir(&folder)

@@ -1,7 +1,8 @@
-//! How Flux behaves, write by write, as it was recorded on a real cluster: conditions before history before
-//! `observedGeneration`, `Ready=Unknown` at the start of each look, stalls that lose their reason.
+//! What Flux's objects hold, as far as the model goes, and Flux as a whole coming to rest. Its two controllers are in files of
+//! their own.
 
-use super::world::{Change, Config, Running, Version, World};
+use super::world::{Change, Running, Version, World};
+use super::{helm_controller, source_controller};
 
 /// Helm's actions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -144,7 +145,7 @@ impl Release {
         }
     }
 
-    fn push(&mut self, running: Running, mark: Mark) {
+    pub(super) fn push(&mut self, running: Running, mark: Mark) {
         let number = self.history[0].map_or(1, |newest| newest.number.saturating_add(1));
         if mark == Mark::Deployed {
             for known in self.history.iter_mut().flatten().filter(|known| known.mark == Mark::Deployed) {
@@ -156,7 +157,7 @@ impl Release {
     }
 
     /// What a rollback goes back to: the newest revision that once worked.
-    fn rollback_target(&self) -> Option<Running> {
+    pub(super) fn rollback_target(&self) -> Option<Running> {
         let good = |known: &&Snapshot| matches!(known.mark, Mark::Deployed | Mark::Superseded);
         self.history.iter().flatten().find(good).map(|known| known.running)
     }
@@ -203,327 +204,6 @@ impl Source {
     }
 }
 
-/// What helm-controller is in the middle of; each step is one write.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum Phase {
-    #[default]
-    Idle,
-    Prerequisites,
-    Begun(Action),
-    Acting,
-    Succeeded,
-    Recorded,
-    Quiet,
-    Unchanged,
-    UnchangedAttempted,
-    NotStored,
-    Stored,
-    Remedy,
-    Remedying(Action),
-    RolledBack(Running),
-    Removed,
-    GivesUp,
-    GivenUp,
-    Uninstalled,
-}
-
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct HelmController {
-    phase: Phase,
-    pub(super) is_due: bool,
-    generation: i64,
-    load: Option<Running>,
-    /// It was stopped in the middle of something: what it remembers does not fit what is there.
-    forgets: bool,
-}
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum Fetch {
-    #[default]
-    Idle,
-    Fetching,
-    Fetched(Version),
-}
-
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct SourceController {
-    phase: Fetch,
-    pub(super) is_due: bool,
-    generation: i64,
-}
-
-pub(super) fn helm_is_busy(world: &World) -> bool {
-    let Some(release) = &world.release else { return false };
-    let hopeless = release.ready == Ready::UninstallFailed && !world.cluster_works;
-    world.helm.phase != Phase::Idle || world.helm.is_due || (release.deleting && !hopeless)
-}
-
-pub(super) fn sources_are_busy(world: &World) -> bool {
-    world.source.is_some() && (world.sources.phase != Fetch::Idle || world.sources.is_due)
-}
-
-/// One write of helm-controller; false if it has nothing to do.
-pub(super) fn helm_step(world: &mut World, _now: i64) -> bool {
-    if !helm_is_busy(world) {
-        return false;
-    }
-    let Some(mut release) = world.release else { return false };
-    let before = release.ready;
-    let phase = std::mem::take(&mut world.helm.phase);
-    match phase {
-        Phase::Idle if release.deleting => return uninstall(world, release),
-        Phase::Idle => begin(world, &mut release),
-        Phase::Prerequisites => prerequisites(world, &mut release),
-        Phase::Begun(_) => {
-            release.attempted = world.helm.generation;
-            release.attempted_running = world.helm.load;
-            release.handled_reset = release.reset;
-            world.helm.phase = Phase::Acting;
-        }
-        Phase::Acting => act(world, &mut release),
-        Phase::Succeeded => {
-            if let Some(load) = world.helm.load {
-                release.push(load, Mark::Deployed);
-            }
-            (release.failures, release.tries) = (0, 0);
-            world.helm.phase = Phase::Recorded;
-        }
-        Phase::Unchanged => {
-            (release.attempted, release.attempted_running) = (world.helm.generation, world.helm.load);
-            release.handled_reset = release.reset;
-            world.helm.phase = Phase::UnchangedAttempted;
-        }
-        Phase::Recorded | Phase::UnchangedAttempted => {
-            release.reconciling = Reconciling::No;
-            world.helm.phase = Phase::Quiet;
-        }
-        Phase::Quiet | Phase::GivenUp => end(world, &mut release),
-        Phase::NotStored => {
-            release.failures = (release.failures + 1).min(3);
-            release.reconciling = Reconciling::WithRetry;
-        }
-        Phase::Stored => {
-            if let Some(load) = world.helm.load {
-                release.push(load, Mark::Failed);
-            }
-            release.failures = (release.failures + 1).min(3);
-            release.tries = (release.tries + 1).min(3);
-            world.helm.phase = Phase::Remedy;
-        }
-        Phase::Remedy => remedy(world, &mut release),
-        Phase::Remedying(action) => remedied(world, &mut release, action),
-        Phase::RolledBack(running) => {
-            release.push(running, Mark::Deployed);
-            if release.stalled {
-                world.helm.phase = Phase::GivenUp;
-            } else {
-                world.helm.is_due = true;
-            }
-        }
-        Phase::Removed => {
-            if let Some(newest) = &mut release.history[0] {
-                newest.mark = Mark::Uninstalling;
-            }
-            world.helm.is_due = true;
-        }
-        Phase::GivesUp => {
-            (release.stalled, release.reconciling) = (true, Reconciling::No);
-            world.helm.phase = Phase::GivenUp;
-        }
-        Phase::Uninstalled => {
-            world.release = None;
-            world.release_version += 1;
-            return true;
-        }
-    }
-    if release.ready != before {
-        release.ready_observed = release.generation;
-    }
-    world.release = Some(release);
-    world.touch_release();
-    true
-}
-
-fn begin(world: &mut World, release: &mut Release) {
-    world.helm.is_due = false;
-    world.helm.generation = release.generation;
-    if release.suspend {
-        release.observed = release.generation;
-        return;
-    }
-    (release.ready, release.reconciling, release.stalled) =
-        (Ready::Fulfilling, Reconciling::Fulfilling, false);
-    world.helm.phase = Phase::Prerequisites;
-}
-
-fn prerequisites(world: &mut World, release: &mut Release) {
-    let source = world.source.filter(|source| source.generation == source.observed);
-    let artifact = source.and_then(|source| source.artifact);
-    let Some(version) = artifact else {
-        let is_behind = world.source.is_some_and(|source| source.generation != source.observed);
-        release.ready = if is_behind { Ready::WithoutSource } else { Ready::ArtifactFailed };
-        release.truth.waits = Some(Waits::ForSource);
-        return;
-    };
-    // It holds what it read when it began, and reads the values now.
-    let config = release.change.config;
-    if config == Config::FromSecret && world.secret.is_none() {
-        release.ready = Ready::ValuesError;
-        release.truth.waits = Some(Waits::ForValues);
-        return;
-    }
-    release.truth.waits = None;
-    let load = Running { version, config };
-    world.helm.load = Some(load);
-    if std::mem::take(&mut world.helm.forgets) {
-        release.history = [None; 4];
-    }
-    let is_new = release.attempted != world.helm.generation
-        || release.attempted_running != Some(load)
-        || release.handled_reset != release.reset;
-    if is_new {
-        (release.failures, release.tries) = (0, 0);
-    }
-    let newest = release.history[0];
-    let is_there = newest.is_some_and(|newest| newest.mark == Mark::Deployed && newest.running == load);
-    if is_there {
-        (release.ready, release.released) = (Ready::Succeeded, Released::Yes);
-        (release.remediated, release.truth.has_failed) = (Remediated::Unsaid, false);
-        world.helm.phase = Phase::Unchanged;
-    } else if !is_new && release.tries > u8::from(release.change.retries) {
-        (release.stalled, release.reconciling) = (true, Reconciling::No);
-        world.helm.phase = Phase::GivenUp;
-    } else {
-        let is_upgrade =
-            newest.is_some_and(|newest| newest.mark != Mark::Uninstalling) || world.running.is_some();
-        let action = if is_upgrade { Action::Upgrade } else { Action::Install };
-        (release.ready, release.reconciling) = (Ready::Running(action), Reconciling::Running(action));
-        release.truth.acting = Some(action);
-        world.helm.phase = Phase::Begun(action);
-    }
-}
-
-fn act(world: &mut World, release: &mut Release) {
-    let Some(load) = world.helm.load else { return };
-    release.truth.acting = None;
-    release.remediated = Remediated::Unsaid;
-    if load.version == Version::Unrenderable {
-        (release.ready, release.released) = (Ready::ActionFailed, Released::NotRendered);
-        release.truth.has_failed = true;
-        world.helm.phase = Phase::NotStored;
-        return;
-    }
-    world.running = Some(load);
-    world.is_whole = load.version != Version::Broken && world.cluster_works;
-    release.truth.has_failed = !world.is_whole;
-    if world.is_whole {
-        (release.ready, release.released) = (Ready::Succeeded, Released::Yes);
-        world.helm.phase = Phase::Succeeded;
-    } else {
-        (release.ready, release.released) = (Ready::ActionFailed, Released::TimedOut);
-        world.helm.phase = Phase::Stored;
-    }
-}
-
-fn remedy(world: &mut World, release: &mut Release) {
-    let has_retry = release.tries <= u8::from(release.change.retries);
-    let target = release.rollback_target();
-    let action = match target {
-        None if has_retry => Action::Uninstall,
-        Some(_) if !release.change.keeps_failed => Action::Rollback,
-        _ => {
-            (release.stalled, release.reconciling) = (true, Reconciling::No);
-            world.helm.phase = Phase::GivenUp;
-            return;
-        }
-    };
-    release.reconciling = Reconciling::Running(action);
-    release.truth.acting = Some(action);
-    world.helm.phase = Phase::Remedying(action);
-}
-
-fn remedied(world: &mut World, release: &mut Release, action: Action) {
-    release.truth.acting = None;
-    let has_retry = release.tries <= u8::from(release.change.retries);
-    match (action, release.rollback_target()) {
-        (Action::Rollback, Some(target)) if world.cluster_works => {
-            (world.running, world.is_whole) = (Some(target), true);
-            (release.ready, release.remediated) = (Ready::RollbackSucceeded, Remediated::RolledBack);
-            release.stalled = !has_retry;
-            release.reconciling = if has_retry { Reconciling::WithRetry } else { Reconciling::No };
-            world.helm.phase = Phase::RolledBack(target);
-        }
-        (Action::Rollback, _) => {
-            world.is_whole = false;
-            (release.ready, release.remediated) = (Ready::RollbackFailed, Remediated::NotRolledBack);
-            if let Some(load) = world.helm.load {
-                release.push(load, Mark::Failed);
-            }
-            world.helm.phase = Phase::GivesUp;
-        }
-        _ => {
-            (world.running, world.is_whole) = (None, true);
-            release.remediated = Remediated::Uninstalled;
-            release.reconciling = Reconciling::WithRetry;
-            world.helm.phase = Phase::Removed;
-        }
-    }
-}
-
-/// The last write of a look; what came meanwhile is next.
-fn end(world: &mut World, release: &mut Release) {
-    release.observed = world.helm.generation;
-    let artifact = world.source.and_then(|source| source.artifact);
-    if release.generation != world.helm.generation || artifact != world.helm.load.map(|load| load.version) {
-        world.helm.is_due = true;
-    }
-}
-
-fn uninstall(world: &mut World, mut release: Release) -> bool {
-    let has_release = release.history[0].is_some() || world.running.is_some();
-    if release.suspend || !has_release {
-        world.release = None;
-        world.release_version += 1;
-        return true;
-    }
-    if world.cluster_works {
-        (release.ready, release.released) = (Ready::UninstallSucceeded, Released::TimedOut);
-        (world.running, world.is_whole) = (None, true);
-        world.leftovers = 1;
-        world.leftovers_version += 1;
-        world.helm.phase = Phase::Uninstalled;
-    } else {
-        release.ready = Ready::UninstallFailed;
-    }
-    world.helm.is_due = false;
-    world.release = Some(release);
-    world.touch_release();
-    true
-}
-
-/// Stopped in the middle of an action it writes nothing; afterwards it does not know what it did.
-pub(super) fn restart_helm(world: &mut World) {
-    if matches!(world.helm.phase, Phase::Uninstalled) {
-        return;
-    }
-    let was_at_work = !matches!(world.helm.phase, Phase::Idle | Phase::Prerequisites);
-    world.helm = HelmController {
-        phase: Phase::Idle,
-        is_due: true,
-        forgets: world.helm.forgets || was_at_work,
-        ..world.helm
-    };
-}
-
-/// Its storage does not outlive it.
-pub(super) fn restart_sources(world: &mut World) {
-    world.sources = SourceController { phase: Fetch::Idle, is_due: true, ..world.sources };
-    if let Some(source) = &mut world.source {
-        source.artifact = None;
-        world.touch_source();
-    }
-}
-
 /// Somebody deletes the HelmRelease.
 pub(super) fn delete_release(world: &mut World) {
     if let Some(release) = &mut world.release
@@ -533,55 +213,6 @@ pub(super) fn delete_release(world: &mut World) {
         release.generation += 1;
         world.touch_release();
     }
-}
-
-/// One write of source-controller; false if it has nothing to do.
-pub(super) fn source_step(world: &mut World, now: i64) -> bool {
-    if !sources_are_busy(world) {
-        return false;
-    }
-    let Some(mut source) = world.source else { return false };
-    let before = source;
-    match std::mem::take(&mut world.sources.phase) {
-        Fetch::Idle => {
-            world.sources.is_due = false;
-            world.sources.generation = source.generation;
-            source.reconciling = source.generation != source.observed || source.artifact.is_none();
-            world.sources.phase = Fetch::Fetching;
-        }
-        Fetch::Fetching => {
-            let wanted = source.change.version;
-            let trouble = match (world.registry_answers, wanted) {
-                (false, _) => Some(Trouble::Unreachable),
-                (true, Version::Absent) => Some(Trouble::Missing),
-                (true, _) => None,
-            };
-            match trouble {
-                Some(trouble) => {
-                    let since = source.fetch_failed.map_or(now, |failed| failed.since);
-                    source.fetch_failed = Some(FetchFailed { trouble, observed: source.generation, since });
-                    source.reconciling = true;
-                }
-                None => {
-                    (source.fetch_failed, source.reconciling) = (None, false);
-                    world.sources.phase = Fetch::Fetched(wanted);
-                }
-            }
-        }
-        Fetch::Fetched(version) => {
-            source.observed = world.sources.generation;
-            source.artifact = Some(version);
-            world.sources.is_due |= source.generation != source.observed;
-            let is_waited_for =
-                world.release.is_some_and(|release| release.truth.waits == Some(Waits::ForSource));
-            world.helm.is_due |= source.artifact != before.artifact || is_waited_for;
-        }
-    }
-    if source != before {
-        world.source = Some(source);
-        world.touch_source();
-    }
-    true
 }
 
 /// Flux works until it has nothing to do, and one more look at everything changes nothing.
@@ -602,7 +233,7 @@ pub(super) fn rest(world: &mut World, now: i64) {
 
 fn finish(world: &mut World, now: i64) {
     for _ in 0..200 {
-        if !(source_step(world, now) || helm_step(world, now)) {
+        if !(source_controller::step(world, now) || helm_controller::step(world)) {
             return;
         }
     }

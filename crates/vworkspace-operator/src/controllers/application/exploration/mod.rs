@@ -3,8 +3,10 @@
 //! and that a deletion hits only the object that was seen.
 
 mod flux;
+mod helm_controller;
 mod oracle;
 mod shown;
+mod source_controller;
 mod world;
 
 use std::fmt;

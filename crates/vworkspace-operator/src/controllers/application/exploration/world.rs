@@ -7,7 +7,9 @@ use std::rc::Rc;
 use ::explore::{Dice, Moves};
 use vworkspace_api::application_instance::ApplicationInstanceStatus;
 
-use super::flux::{self, HelmController, Release, Source, SourceController};
+use super::flux::{self, Release, Source};
+use super::helm_controller::{self, HelmController};
+use super::source_controller::{self, SourceController};
 
 /// Charts of the registry. What a version is says how it goes with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -315,12 +317,12 @@ impl World {
 
 /// What can happen now, each as often as it deserves to be looked at.
 pub(super) fn moves(world: &World, memory: &Memory, events: usize, into: &mut Moves<Move>) {
-    if flux::helm_is_busy(world) {
+    if helm_controller::is_busy(world) {
         into.extend([(Move::Helm(1), 30), (Move::Helm(2), 20), (Move::Helm(4), 40), (Move::Helm(9), 30)]);
     } else if world.release.is_some() {
         into.push((Move::HelmInterval, 14));
     }
-    if flux::sources_are_busy(world) {
+    if source_controller::is_busy(world) {
         into.extend([(Move::Sources(1), 30), (Move::Sources(4), 50)]);
     } else if world.source.is_some() {
         into.push((Move::SourceInterval, 4));
@@ -399,12 +401,12 @@ fn user(world: &World, into: &mut Moves<Move>) {
 
 pub(super) fn make(world: &mut World, memory: &mut Memory, what: Move, now: i64) {
     match what {
-        Move::Helm(writes) => (0..writes).for_each(|_| _ = flux::helm_step(world, now)),
-        Move::Sources(writes) => (0..writes).for_each(|_| _ = flux::source_step(world, now)),
+        Move::Helm(writes) => (0..writes).for_each(|_| _ = helm_controller::step(world)),
+        Move::Sources(writes) => (0..writes).for_each(|_| _ = source_controller::step(world, now)),
         Move::HelmInterval => world.helm.is_due = true,
         Move::SourceInterval => world.sources.is_due = true,
-        Move::HelmControllerRestarts => flux::restart_helm(world),
-        Move::SourceControllerRestarts => flux::restart_sources(world),
+        Move::HelmControllerRestarts => helm_controller::restart(world),
+        Move::SourceControllerRestarts => source_controller::restart(world),
         Move::AskVersion(version) => world.edit(|spec| spec.change.version = version),
         Move::AskConfig(config) => world.edit(|spec| spec.change.config = config),
         Move::Suspend(suspend) => world.edit(|spec| spec.suspend = suspend),
