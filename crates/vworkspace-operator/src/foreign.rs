@@ -3,7 +3,7 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde::Deserialize;
 
-use crate::one_line::one_line;
+use crate::quotation::{Quotes, safe};
 
 /// A condition as another project writes it; only type and status are sure to be there.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -18,13 +18,10 @@ pub(crate) struct ForeignCondition {
     pub(crate) last_transition_time: Option<Time>,
 }
 
-/// More of a foreign message than anybody reads at once.
-const LONGEST: usize = 400;
-
 impl ForeignCondition {
-    /// Reason and message on one line, not too long.
+    /// Reason and message on one line, not too long, and without credentials.
     pub(crate) fn in_words(&self) -> String {
-        match (self.reason.as_str(), one_line(&self.message, LONGEST).as_str()) {
+        match (self.reason.as_str(), safe(&self.message, Quotes::Trusted).as_str()) {
             ("", "") => "no reason is given".to_owned(),
             (reason, "") => reason.to_owned(),
             ("", message) => message.to_owned(),
@@ -92,5 +89,6 @@ mod tests {
         assert_eq!(told("Failed", ""), "Failed");
         assert_eq!(told("", "message"), "message");
         assert_eq!(told("", ""), "no reason is given");
+        assert!(!told("Failed", "GET https://me:hunter2@vault.example/v1").contains("hunter2"));
     }
 }

@@ -9,6 +9,7 @@ mod runs;
 #[cfg(test)]
 mod tests;
 
+use crate::one_line::one_line;
 use masks::MASKS;
 
 /// Longer messages end with an ellipsis.
@@ -40,17 +41,5 @@ pub(crate) fn safe(message: &str, quotes: Quotes<'_>) -> String {
         Quotes::Trusted => message,
         Quotes::Untrusted { known } => masks.values(&runs::masked(&masks.tails(&message), known)),
     };
-    shortened(&one_line(&message))
-}
-
-fn one_line(message: &str) -> String {
-    let is_space = |character: char| character.is_whitespace() || character.is_control();
-    message.split(is_space).filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
-}
-
-fn shortened(message: &str) -> String {
-    if message.chars().count() <= MAX_CHARACTERS {
-        return message.to_owned();
-    }
-    message.chars().take(MAX_CHARACTERS - 1).chain(['…']).collect()
+    one_line(&message, MAX_CHARACTERS)
 }

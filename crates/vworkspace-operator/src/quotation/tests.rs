@@ -173,7 +173,7 @@ fn values_from_a_secret_are_gone_and_what_helps_stays() {
 fn a_long_message_is_cut_between_characters_and_stays_on_one_line() {
     assert_eq!(safe(" a\r\n\tb\u{7}\u{2028}c  ", Quotes::Trusted), "a b c");
     let long = safe(&"ü".repeat(40_000), Quotes::Trusted);
-    assert_eq!((long.chars().count(), long.chars().last()), (1000, Some('…')));
+    assert_eq!((long.chars().count(), long.ends_with("ü...")), (1003, true));
     assert_eq!(safe(&"ü".repeat(1000), Quotes::Trusted), "ü".repeat(1000));
 }
 
