@@ -126,6 +126,7 @@ fn managed(
     let status = status::of(&status::Facts {
         app,
         pause,
+        refused_pause: pause::refused(app, world, pause),
         blocker,
         change: handover.change,
         reading,

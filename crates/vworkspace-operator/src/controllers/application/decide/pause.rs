@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use kube::ResourceExt;
 use vworkspace_api::application_instance::{ApplicationInstance, MaintenanceWindow, Suspended};
 
+use super::reading::said;
 use crate::controllers::application::observe::World;
 use crate::windows::{self, State};
 
@@ -95,6 +96,14 @@ fn all_windows(app: &ApplicationInstance, world: &World) -> Vec<MaintenanceWindo
     let policy = world.policy.as_ref().ok();
     let policy = policy.map(|policy| policy.windows_of(&namespace, &app.spec.app_ref.catalog_id));
     app.spec.maintenance_windows.iter().cloned().chain(policy.into_iter().flatten()).collect()
+}
+
+/// Why Flux has not been told of the pause: it was refused, so that the release goes on as before.
+pub(super) fn refused(app: &ApplicationInstance, world: &World, pause: Option<&Pause>) -> Option<String> {
+    let release = world.release.present().filter(|release| !release.is_being_deleted())?;
+    let is_untold = pause?.suspends_the_release() && !release.is_suspended();
+    let refusal = world.refusals.first().filter(|_| is_untold)?;
+    Some(format!("The release could not be suspended and goes on: {}", said(app, &refusal.message)))
 }
 
 /// What the condition says.

@@ -109,9 +109,9 @@ pub(super) fn warnings(app: &ApplicationInstance, world: &World) -> Option<Vec<S
     let failed_test = failed_test(app, world);
     let of_chart = match &world.chart {
         ChartReading::Done(_, Some(facts)) => {
-            let inline =
-                app.spec.values.as_ref().and_then(|values| values.inline.clone()).unwrap_or_default();
-            chart_archive::warnings(facts, &inline)
+            let none = serde_json::Map::new();
+            let inline = app.spec.values.as_ref().and_then(|values| values.inline.as_ref());
+            chart_archive::warnings(facts, inline.unwrap_or(&none))
         }
         _ if failed_test.is_some() => Vec::new(),
         ChartReading::Absent | ChartReading::Pending(_) | ChartReading::Done(_, None) => return None,

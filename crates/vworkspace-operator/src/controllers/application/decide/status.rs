@@ -8,7 +8,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use tracing::debug;
 use vworkspace_api::application_instance::{
     ApplicationInstance, ApplicationInstanceStatus, AppliedChart, ApprovedChange, Blocked, Degraded,
-    Deleting, Endpoint, HelmReleaseRef, Ready, Reconciling, SuccessfulRelease,
+    Deleting, Endpoint, HelmReleaseRef, Ready, Reconciling, SuccessfulRelease, Suspended,
 };
 
 use super::Change;
@@ -23,6 +23,8 @@ use crate::flux::Snapshot;
 pub(super) struct Facts<'a> {
     pub(super) app: &'a ApplicationInstance,
     pub(super) pause: Option<&'a Pause>,
+    /// Why it is not paused although it should be.
+    pub(super) refused_pause: Option<String>,
     pub(super) blocker: Option<Blocker>,
     pub(super) change: Change,
     pub(super) reading: &'a Reading,
@@ -66,7 +68,10 @@ pub(super) fn of(facts: &Facts<'_>) -> ApplicationInstanceStatus {
     }
     let (blocked, message) = blocked(facts, history);
     conditions.set(blocked, message, at);
-    let (suspended, message) = pause::condition(facts.pause);
+    let (suspended, message) = match &facts.refused_pause {
+        Some(why) => (Suspended::Active, why.clone()),
+        None => pause::condition(facts.pause),
+    };
     conditions.set(suspended, message, at);
     conditions.set(Deleting::NotDeleting, "", at);
     finish(conditions, at);
@@ -161,6 +166,9 @@ impl History {
 
 /// Whether the spec has been carried out; `None` keeps what was said.
 fn reconciling(facts: &Facts<'_>, history: History) -> Option<(Reconciling, String)> {
+    if let Some(why) = &facts.refused_pause {
+        return Some((Reconciling::ChangePending, why.clone()));
+    }
     if facts.change == Change::Waits {
         let why = match (&facts.blocker, &facts.pause) {
             (Some(Blocker::NotWritten(message)), _) => message.clone(),

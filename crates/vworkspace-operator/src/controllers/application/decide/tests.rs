@@ -9,6 +9,7 @@ macro_rules! assert_conditions {
     }};
 }
 
+mod approvals;
 mod beyond_flux;
 mod explored;
 

@@ -337,8 +337,12 @@ fn expected(world: &World, now: i64) -> Vec<&'static str> {
     }
     let mut expected = vec!["Deleting=False/NotDeleting"];
     let is_paused = world.app.paused || spec.suspend || world.is_window_open(now);
+    // A release that could not be suspended goes on, whatever the spec wants.
+    let goes_on =
+        world.admission_denies && world.release.is_some_and(|release| !release.suspend && !release.deleting);
     expected.push(match (world.app.paused, spec.suspend, world.is_window_open(now)) {
         (true, ..) => "Suspended=True/ReconcilePaused",
+        _ if goes_on => "Suspended=False/Active",
         (_, true, _) => "Suspended=True/ManuallySuspended",
         (.., true) => "Suspended=True/MaintenanceWindow",
         _ => "Suspended=False/Active",

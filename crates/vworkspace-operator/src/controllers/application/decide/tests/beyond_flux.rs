@@ -1,9 +1,9 @@
-//! What Flux does not decide: windows, approvals, dependencies, checks, certificates, drift, leftovers.
+//! What Flux does not decide: windows, dependencies, checks, certificates, drift, leftovers.
 
-use agent_protocol::{Claim, PublicKeys, SigningKey};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::json;
-use vworkspace_api::application_instance::ApprovedChange;
+
+use vworkspace_api::application_instance::Suspended;
 
 use super::*;
 use crate::controllers::application::asking::{Asked, Checked, Question};
@@ -13,18 +13,18 @@ use crate::controllers::application::observe::{
 use crate::errands::chart_archive::{ArtifactRef, ChartFacts};
 use crate::errands::probe::Check;
 
-fn set(app: &mut ApplicationInstance, field: &str, value: serde_json::Value) {
+pub(super) fn set(app: &mut ApplicationInstance, field: &str, value: serde_json::Value) {
     let mut spec = serde_json::to_value(&app.spec).unwrap();
     spec[field] = value;
     app.spec = serde_json::from_value(spec).unwrap();
 }
 
-fn with(field: &str, value: serde_json::Value) -> (ApplicationInstance, World) {
+pub(super) fn with(field: &str, value: serde_json::Value) -> (ApplicationInstance, World) {
     let (app, world) = running();
     (edited(app, |app| set(app, field, value)), world)
 }
 
-fn message(plan: &Plan<ApplicationInstanceStatus, Question>, type_: &str) -> String {
+pub(super) fn message(plan: &Plan<ApplicationInstanceStatus, Question>, type_: &str) -> String {
     plan.status.conditions.get(type_).unwrap().message.clone()
 }
 
@@ -115,82 +115,6 @@ fn a_change_waits_for_what_it_depends_on_and_what_runs_does_not() {
     assert_conditions!(plan(&app, &world, noon()), { Blocked: False/NotBlocked, Ready: True/HelmReleaseReady });
     let changed = plan(&at_version(app, "1.3.0"), &world, noon());
     assert_conditions!(changed, { Blocked: True/DependencyNotReady, Ready: True/HelmReleaseReady, Reconciling: True/ChangePending });
-}
-
-/// A signing key, and rules that trust it.
-fn approver() -> (SigningKey, Rules) {
-    let key = SigningKey::from_seed(&[7; 32]);
-    let approval_keys = PublicKeys::parse(&key.public_key()).unwrap();
-    (key, Rules { approval_keys, ..rules() })
-}
-
-fn claim(app: &ApplicationInstance, id: &str, at: &str) -> Claim {
-    Claim {
-        v: 2,
-        id: id.to_owned(),
-        cluster: "cluster".to_owned(),
-        namespace: "shop".to_owned(),
-        kind: "ApplicationInstance".to_owned(),
-        uid: app.metadata.uid.clone().unwrap(),
-        digest: Order::of(app).unwrap().digest().to_owned(),
-        by: "admin".to_owned(),
-        at: at.parse().unwrap(),
-        exp: "2027-01-01T00:00:00Z".parse().unwrap(),
-        key: None,
-    }
-}
-
-#[test]
-fn a_change_that_needs_approval_waits_for_a_claim_about_exactly_it() {
-    let (key, rules) = approver();
-    let (app, world) = with("approvals", json!({"required": true}));
-    let app = at_version(app, "1.3.0");
-    let waiting = super::super::plan(&app, &world, &rules, noon());
-    assert_conditions!(waiting, { Blocked: True/AwaitingApproval, Ready: True/HelmReleaseReady, Reconciling: True/ChangePending, Stalled: False/NotStalled });
-    assert!(message(&waiting, "Blocked").contains(Order::of(&app).unwrap().digest()));
-    assert_eq!(waiting.children, []);
-
-    let token = key.issue(&claim(&app, "c1", "2026-01-01T11:00:00Z")).unwrap();
-    let mut approved = app.clone();
-    approved.spec.approvals.claim = Some(token.clone());
-    let plan = super::super::plan(&approved, &world, &rules, noon());
-    assert_conditions!(plan, { Blocked: False/NotBlocked, Ready: False/Upgrading });
-    assert_eq!(plan.status.last_approved_change.unwrap().claim_id.as_deref(), Some("c1"));
-
-    let mut other = at_version(app, "1.4.0");
-    other.spec.approvals.claim = Some(token);
-    assert_conditions!(super::super::plan(&other, &world, &rules, noon()), { Blocked: True/AwaitingApproval });
-}
-
-#[test]
-fn an_approval_is_noted_also_by_an_operator_that_died_after_handing_the_change_over() {
-    let (key, rules) = approver();
-    let (app, _) = with("approvals", json!({"required": true}));
-    let mut app = at_version(app, "1.3.0");
-    app.spec.approvals.claim = Some(key.issue(&claim(&app, "c1", "2026-01-01T11:00:00Z")).unwrap());
-    let handed_over = world(fetched(&app, DIGEST_1_3), new_release(&app));
-    let plan = super::super::plan(&app, &handed_over, &rules, noon());
-    assert_eq!(plan.status.last_approved_change.unwrap().claim_id.as_deref(), Some("c1"));
-}
-
-#[test]
-fn an_old_claim_does_not_bring_an_old_change_back() {
-    let (key, rules) = approver();
-    let (mut app, world) = with("approvals", json!({"required": true}));
-    app = at_version(app, "1.3.0");
-    app.spec.approvals.claim = Some(key.issue(&claim(&app, "c1", "2026-01-01T10:00:00Z")).unwrap());
-    let later = |time: &str| {
-        Some(ApprovedChange {
-            digest: "another".to_owned(),
-            claim_id: Some("c2".to_owned()),
-            approved_at: Some(Time(time.parse().unwrap())),
-            time: Time(noon()),
-        })
-    };
-    app.status.as_mut().unwrap().last_approved_change = later("2026-01-01T11:00:00Z");
-    assert_conditions!(super::super::plan(&app, &world, &rules, noon()), { Blocked: True/AwaitingApproval });
-    app.status.as_mut().unwrap().last_approved_change = later("2026-01-01T09:00:00Z");
-    assert_conditions!(super::super::plan(&app, &world, &rules, noon()), { Ready: False/Upgrading });
 }
 
 fn check(checked: Option<Checked>) -> NamedCheck {
@@ -509,4 +433,39 @@ fn a_certificate_wakes_the_plan_when_it_expires() {
     .unwrap();
     let plan = plan(&app, &World { certificates: Some(vec![certificate]), ..world }, noon());
     assert_eq!(plan.wake_at, Some("2026-01-02T00:00:00Z".parse().unwrap()));
+}
+
+#[test]
+fn what_pauses_is_told_in_the_order_of_the_reference_page() {
+    let (mut app, world) = running();
+    set(
+        &mut app,
+        "maintenanceWindows",
+        json!([{"name": "always", "schedule": "* * * * *", "duration": "1h"}]),
+    );
+    let said = |app: &ApplicationInstance| {
+        let plan = plan(app, &world, noon());
+        plan.status.conditions.read::<Suspended>().unwrap()
+    };
+    let mut told = vec![said(&app)];
+    app.spec.suspend = true;
+    told.push(said(&app));
+    app.metadata.annotations =
+        Some([("apps.vworkspace.io/reconcile".to_owned(), "disabled".to_owned())].into());
+    told.push(said(&app));
+    let page: Vec<_> = pause::ORDER.iter().map(|(reason, _)| *reason).take(3).collect();
+    assert_eq!(told.into_iter().rev().collect::<Vec<_>>(), page);
+}
+
+#[test]
+fn a_pause_that_flux_could_not_be_told_of_is_no_pause() {
+    let (app, world) = running();
+    let app = edited(app, |app| app.spec.suspend = true);
+    let words = "failed to apply HelmRelease shop/web: no changes on Sundays".to_owned();
+    let refusals =
+        vec![Refusal { object: "HelmRelease shop/web".to_owned(), cause: Cause::Forbidden, message: words }];
+    let untold = plan(&app, &World { refusals, ..world.clone() }, noon());
+    assert_conditions!(untold, { Suspended: False/Active });
+    assert!(message(&untold, "Suspended").contains("no changes on Sundays"));
+    assert_conditions!(plan(&app, &world, noon()), { Suspended: True/ManuallySuspended });
 }
