@@ -31,5 +31,5 @@ pub use errand::{Errand, NoErrand};
 pub use interest::{Found, Interest};
 pub use object::ObjectKey;
 pub use operator::{Error, Operator, Settings};
-pub use plan::{Child, Deletion, Dependents, Finalizer, Nudge, Plan};
+pub use plan::{Absence, Child, Deletion, Dependents, Finalizer, Nudge, Plan};
 pub use selection::Selection;

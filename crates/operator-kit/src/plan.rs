@@ -22,6 +22,9 @@ pub struct Plan<S, E = NoErrand> {
     pub deletions: Vec<Deletion>,
     /// Whether the object may be removed while nobody cleans up after it.
     pub finalizer: Finalizer,
+    /// What must be gone before the finalizer is. The API server itself is asked: a cache that is behind must not end an
+    /// object whose children live on.
+    pub gone: Vec<Absence>,
     /// The whole status, as it should read.
     pub status: S,
     /// Marks on objects that ask their controllers to look again.
@@ -42,6 +45,7 @@ impl<S, E> Plan<S, E> {
             children: Vec::new(),
             deletions: Vec::new(),
             finalizer,
+            gone: Vec::new(),
             status,
             nudges: Vec::new(),
             interests: Vec::new(),
@@ -58,6 +62,18 @@ pub enum Finalizer {
     Hold,
     /// It must not, because there is nothing left to clean up; taken off last.
     Release,
+}
+
+/// A child of this object that there must not be any more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Absence(pub(crate) ObjectId);
+
+impl Absence {
+    /// Of a child of kind `K`; a namesake that belongs to somebody else may be there.
+    #[must_use]
+    pub fn of<K: Resource<DynamicType = ()>>(key: ObjectKey) -> Self {
+        Self(ObjectId { resource: resource_of::<K>(), key })
+    }
 }
 
 /// A child as it should be: the fields we care for, and no others.

@@ -1,16 +1,33 @@
 //! The finalizer: on before the first child is made, off when nothing is left.
 
-use kube::api::{Patch, PatchParams};
+use kube::api::{ObjectMeta, Patch, PatchParams};
 use serde_json::json;
+use tokio::time::timeout;
 use tracing::info;
 
-use super::{Error, Task, api};
-use crate::plan::Finalizer;
+use super::{ANSWER, Error, Task, api, refused};
+use crate::plan::{Absence, Finalizer};
 
 impl Task<'_> {
     pub(super) fn has_finalizer(&self) -> bool {
         let finalizers = self.object.metadata.finalizers.as_deref().unwrap_or_default();
         finalizers.iter().any(|known| known == self.actor.finalizer)
+    }
+
+    /// Asks the API server whether these are gone, whatever the caches show.
+    pub(super) async fn check_gone(&self, gone: &[Absence]) -> Result<(), Error> {
+        for Absence(id) in gone {
+            let api = api(&self.actor.client, &id.resource, &id.key);
+            let found = match timeout(ANSWER, api.get_metadata_opt(&id.key.name)).await {
+                Err(_) => return Err(Error::NoAnswer { verb: "get", object: id.to_string() }),
+                Ok(Err(error)) => return Err(refused("get", id, &error)),
+                Ok(Ok(found)) => found,
+            };
+            if found.is_some_and(|found| is_owned(&found.metadata, self.object.metadata.uid.as_deref())) {
+                return Err(Error::StillThere { object: id.to_string() });
+            }
+        }
+        Ok(())
     }
 
     /// Locked by version, because the list is written as a whole: nobody else's entry may get lost.
@@ -38,6 +55,11 @@ impl Task<'_> {
     }
 }
 
+/// Whether it belongs to the object with this uid.
+fn is_owned(meta: &ObjectMeta, owner: Option<&str>) -> bool {
+    meta.owner_references.iter().flatten().any(|known| Some(known.uid.as_str()) == owner)
+}
+
 /// The list as it should be, if it is not.
 fn after(current: &[String], ours: &str, wanted: Finalizer) -> Option<Vec<String>> {
     let is_on = current.iter().any(|known| known == ours);
@@ -51,6 +73,18 @@ fn after(current: &[String], ours: &str, wanted: Finalizer) -> Option<Vec<String
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_namesake_of_somebody_else_does_not_hold_an_object_back() {
+        let owned_by = |uid: &str| -> ObjectMeta {
+            let owner = json!({"apiVersion": "v1", "kind": "X", "name": "x", "uid": uid});
+            serde_json::from_value(json!({"ownerReferences": [owner]})).unwrap()
+        };
+        assert!(is_owned(&owned_by("ours"), Some("ours")));
+        assert!(!is_owned(&owned_by("theirs"), Some("ours")));
+        assert!(!is_owned(&ObjectMeta::default(), Some("ours")));
+        assert!(Error::StillThere { object: String::new() }.is_stale(), "the cache will catch up");
+    }
 
     #[test]
     fn finalizers_of_others_stay() {

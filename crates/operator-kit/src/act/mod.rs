@@ -74,6 +74,8 @@ pub(crate) enum Error {
     Refused { verb: &'static str, object: String, fault: Fault, message: String },
     #[error("failed to {verb} {object}: no answer from the API server within {} s", ANSWER.as_secs())]
     NoAnswer { verb: &'static str, object: String },
+    #[error("failed to let go of the object: {object} is still there, and the cache does not show it")]
+    StillThere { object: String },
     #[error("failed to write the status of {object} as JSON: {source}")]
     Status { object: String, source: serde_json::Error },
 }
@@ -85,6 +87,7 @@ impl Error {
             Error::Conflict { .. } | Error::Foreign { .. } => "owned",
             Error::Refused { fault, .. } => fault.category(),
             Error::NoAnswer { .. } => Fault::Unreachable.category(),
+            Error::StillThere { .. } => "stale",
             Error::Status { .. } => "serialize",
         }
     }
@@ -97,7 +100,7 @@ impl Error {
             Error::Refused { object, fault: Fault::Invalid, .. } => (object, Cause::Invalid),
             Error::Refused { object, fault: Fault::Unreachable | Fault::Other, .. }
             | Error::NoAnswer { object, .. } => (object, Cause::Unavailable),
-            Error::Refused { .. } | Error::Status { .. } => return None,
+            Error::Refused { .. } | Error::StillThere { .. } | Error::Status { .. } => return None,
         };
         let message = self.to_string().chars().take(LONGEST_MESSAGE).collect();
         Some(Refusal { object: object.clone(), cause, message })
@@ -105,7 +108,10 @@ impl Error {
 
     /// Somebody was faster: the watch will show it, and nothing is wrong.
     pub(crate) fn is_stale(&self) -> bool {
-        matches!(self, Error::Refused { fault: Fault::Conflict | Fault::NotInstalled, .. })
+        matches!(
+            self,
+            Error::Refused { fault: Fault::Conflict | Fault::NotInstalled, .. } | Error::StillThere { .. }
+        )
     }
 }
 
@@ -195,6 +201,7 @@ impl<'a> Task<'a> {
         match knows {
             // The status of an object that ends with its finalizer is nobody's to read.
             Knows::Well if releases && self.outcome.errors.is_empty() => {
+                self.check_gone(&plan.gone).await?;
                 self.set_finalizer(plan.finalizer).await
             }
             Knows::Well => self.status(plan).await,

@@ -48,6 +48,12 @@ struct Wish<'a> {
     source: ChartSource<'a>,
 }
 
+/// Under which the release and the sources made for it stand.
+pub(crate) fn release_key(app: &ApplicationInstance) -> ObjectKey {
+    let name = app.spec.release.as_ref().map_or_else(|| app.name_any(), |release| release.name.clone());
+    ObjectKey::namespaced(&app.namespace().unwrap_or_default(), &name)
+}
+
 /// The kind and name of the source that the spec asks for, if it asks for one.
 pub(crate) fn source_of(app: &ApplicationInstance) -> Option<(ChartSourceKind, &str)> {
     let source = app.spec.chart.as_ref()?.source()?;

@@ -117,13 +117,13 @@ pub(crate) enum ChartReading {
 
 pub(crate) fn world(app: &ApplicationInstance, view: &View<'_, Question>, policy: &ObjectKey) -> World {
     let namespace = app.namespace().unwrap_or_default();
-    let name = app.spec.release.as_ref().map_or_else(|| app.name_any(), |release| release.name.clone());
-    let key = ObjectKey::namespaced(&namespace, &name);
+    let key = children::release_key(app);
     let release = own(app, view.caches.find::<HelmRelease>(&key));
     let oci = read(own(app, view.caches.find::<OciRepository>(&key)));
     let helm = read(own(app, view.caches.find::<HelmRepository>(&key)));
-    let helm_chart =
-        view.caches.find::<HelmChart>(&ObjectKey::namespaced(&namespace, &format!("{namespace}-{name}")));
+    let helm_chart = view
+        .caches
+        .find::<HelmChart>(&ObjectKey::namespaced(&namespace, &format!("{namespace}-{}", key.name)));
     let helm_chart = helm_chart.present().cloned().map(Source::from);
     let (source, outdated_sources) = match wanted_source(app) {
         Wanted::Own(ChartSourceKind::HelmRepository) => {

@@ -13,7 +13,7 @@ mod approvals;
 mod beyond_flux;
 mod explored;
 
-use operator_kit::{Cause, Refusal, Sight};
+use operator_kit::{Absence, Cause, ObjectKey, Refusal, Sight};
 
 use super::testing::{
     DIGEST_1_2, DIGEST_1_3, after, at_version, edited, empty, fetched, instance, new_release, noon, released,
@@ -467,6 +467,8 @@ fn deletion_deletes_the_release_waits_for_flux_and_lets_go() {
 
     let done = plan(&app, &World { release: Sight::Absent, ..known }, noon());
     assert_eq!((done.deletions.len(), done.finalizer), (0, Finalizer::Release));
+    // A cache that is behind shows no release either.
+    assert_eq!(done.gone, [Absence::of::<HelmRelease>(ObjectKey::namespaced("shop", "web"))]);
 }
 
 #[test]

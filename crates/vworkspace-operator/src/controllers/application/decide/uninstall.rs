@@ -3,7 +3,7 @@
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use operator_kit::{Child, Deletion, Finalizer, Plan, Sight};
+use operator_kit::{Absence, Child, Deletion, Finalizer, Plan, Sight};
 use vworkspace_api::application_instance::{
     ApplicationInstance, ApplicationInstanceStatus, Degraded, Deleting, DeletionPolicy, Ready, Reconciling,
 };
@@ -51,13 +51,14 @@ pub(super) fn plan(
     }
     let finalizer = if step == Step::Done { Finalizer::Release } else { Finalizer::Hold };
     let status = status(app, world, &step, now);
+    let gone = vec![Absence::of::<HelmRelease>(children::release_key(app))];
     let (mut children, mut deletions) = (Vec::new(), Vec::new());
     match step {
         Step::Prepare(child) => children.push(*child),
         Step::Delete(deletion) => deletions.push(deletion),
         Step::Wait(_) | Step::Look | Step::WaitForObjects(_) | Step::Done => {}
     }
-    Plan { children, deletions, interests, ..Plan::only_status(finalizer, status) }
+    Plan { children, deletions, interests, gone, ..Plan::only_status(finalizer, status) }
 }
 
 fn step(app: &ApplicationInstance, world: &World) -> Step {
