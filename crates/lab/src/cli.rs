@@ -15,6 +15,7 @@ use crate::cluster::Cluster;
 use crate::node::{self, Node};
 use crate::paths::Paths;
 use crate::progress::seconds;
+use crate::scenario::{FAULTS, Faults};
 use crate::unmet::Unmet;
 use crate::up::{self, Wanted};
 use crate::verify::{self, Chosen, Tier};
@@ -91,6 +92,10 @@ pub(crate) enum LabCommand {
         /// Leave out what needs a cluster.
         #[arg(long)]
         quick: bool,
+        /// Only the faults between the operator and the API server: `all` of them, those of a seed, or one such as
+        /// upgrade/kill-after:3.
+        #[arg(long, value_name = "all|SEED|RUN", conflicts_with_all = ["quick", "filter"])]
+        faults: Option<Faults>,
         /// Only checks, tests and scenarios with this in their name.
         filter: Option<String>,
     },
@@ -202,7 +207,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
             Box::pin(load_image(&subject, path, image, entrypoint, user))
         }
         LabCommand::Demo => Box::pin(demo(&subject)),
-        LabCommand::Test { quick, filter } => Box::pin(test(&subject, quick, filter)),
+        LabCommand::Test { quick, faults, filter } => Box::pin(test(&subject, quick, faults, filter)),
         LabCommand::Bench(BenchCommand::Api { samples }) => Box::pin(bench_api(&subject, samples)),
         LabCommand::Bench(BenchCommand::Application(wanted)) => Box::pin(bench_application(&subject, wanted)),
         LabCommand::Bench(BenchCommand::Cycles { count }) => Box::pin(bench_cycles(&subject, count)),
@@ -234,9 +239,16 @@ async fn demo(subject: &Subject<'_>) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-async fn test(subject: &Subject<'_>, quick: bool, filter: Option<String>) -> Result<ExitCode> {
+async fn test(
+    subject: &Subject<'_>,
+    quick: bool,
+    faults: Option<Faults>,
+    filter: Option<String>,
+) -> Result<ExitCode> {
     let tier = if quick { Tier::Quick } else { Tier::All };
-    let chosen = Chosen { kubeconfig: subject.kubeconfig, tier, filter: filter.as_deref() };
+    let filter = filter.or_else(|| faults.as_ref().map(|_| FAULTS.to_owned()));
+    let faults = faults.unwrap_or_default();
+    let chosen = Chosen { kubeconfig: subject.kubeconfig, tier, filter: filter.as_deref(), faults };
     let tally = verify::run(subject.paths, &chosen).await?;
     Ok(if tally.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -12,6 +12,7 @@ mod content;
 mod demo;
 mod diagnosis;
 mod existing_cluster;
+mod faults;
 mod image;
 mod machine;
 mod maturity;

@@ -15,7 +15,7 @@ use crate::paths::{self, Paths};
 use crate::progress::seconds;
 use crate::reasons::{self, Produced, Recorder, Run};
 use crate::rights;
-use crate::scenario::{self, Scenario};
+use crate::scenario::{self, Faults, Scenario};
 use crate::unmet::Unmet;
 use crate::up::{self, Wanted};
 
@@ -28,6 +28,8 @@ pub(crate) struct Chosen<'a> {
     pub(crate) tier: Tier,
     /// Only what has this in its name.
     pub(crate) filter: Option<&'a str>,
+    /// Which faults are tried.
+    pub(crate) faults: Faults,
 }
 
 #[derive(Clone, Copy, Eq, PartialEq)]
@@ -241,7 +243,7 @@ async fn run_scenarios(
     tally.count(cluster.is_ok());
     if let Ok(cluster) = cluster {
         let recorder = Recorder::start(&cluster, scenario::namespaces(&possible)).await?;
-        for outcome in scenario::run_all(&cluster, &possible, &recorder.seen()).await {
+        for outcome in scenario::run_all(&cluster, &possible, &chosen.faults, &recorder.seen()).await {
             tally.count(outcome.failure.is_none());
         }
         let run = if chosen.filter.is_none() { Run::Full } else { Run::Filtered };

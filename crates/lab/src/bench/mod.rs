@@ -78,7 +78,8 @@ pub(crate) async fn cycles(paths: &Paths, count: usize) -> Result<()> {
         let cluster = up::up(paths, &Wanted { addons: &addons, port: None, kubeconfig: None }).await?;
         let up = started.elapsed();
         let recorder = Recorder::start(&cluster, scenario::namespaces(&chosen)).await?;
-        let outcomes = scenario::run_all(&cluster, &chosen, &recorder.seen()).await;
+        let outcomes =
+            scenario::run_all(&cluster, &chosen, &scenario::Faults::default(), &recorder.seen()).await;
         ensure!(
             outcomes.iter().all(|outcome| outcome.failure.is_none()),
             "cycle {number}: the scenario failed"

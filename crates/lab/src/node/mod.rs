@@ -110,6 +110,13 @@ impl Node {
         Path::new("/proc").join(self.pid.to_string()).join("root").join("run/containerd/containerd.sock")
     }
 
+    /// The network namespace, as the host sees it. containerd is the one that no scenario kills.
+    pub(crate) fn network(&self) -> Option<PathBuf> {
+        let processes = self.processes();
+        let containerd = processes.iter().find(|process| process.program() == "containerd")?;
+        Some(Path::new("/proc").join(containerd.pid.to_string()).join("ns/net"))
+    }
+
     /// A first process that is only waited for has ended, and with it everything else.
     pub(crate) fn is_running(&self) -> bool {
         process_table::is_alive(self.pid)

@@ -5,6 +5,7 @@ use std::fs;
 use std::io;
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::AsFd;
+use std::path::Path;
 use std::process::Command;
 use std::thread;
 use std::time::Duration;
@@ -111,6 +112,18 @@ fn enter() -> io::Result<()> {
     let namespace = fs::File::open(NAMESPACE)?;
     move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))?;
     Ok(())
+}
+
+/// Listens inside a node's network, for whoever has the socket.
+pub(crate) fn listen(namespace: &Path, address: &str) -> Result<TcpListener> {
+    let (namespace, place) = (fs::File::open(namespace)?, address.to_owned());
+    // A socket stays in the network in which it was made; the thread that made it ends.
+    let listener = thread::spawn(move || {
+        move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))?;
+        TcpListener::bind(place)
+    });
+    let listener = listener.join().map_err(|_| anyhow::anyhow!("the thread that listens died"))?;
+    listener.with_context(|| format!("failed to listen on {address} in the node's network"))
 }
 
 /// Whether the address accepts a connection from inside the node within a generous time.

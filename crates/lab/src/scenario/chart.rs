@@ -110,11 +110,12 @@ impl Drop for Chart {
     }
 }
 
-/// `fail` is the text of a template error, `ready: false` a pod that never gets ready, `delay` the seconds until it does,
-/// `stumble` a pod whose first start fails.
+/// `fail` is the text of a template error, `replicas: 0` an application without pods, `ready: false` a pod that never gets
+/// ready, `delay` the seconds until it does, `stumble` a pod whose first start fails.
 const VALUES: &str = "
 greeting: from the chart
 fail: ''
+replicas: 1
 ready: true
 delay: 0
 stumble: false
@@ -131,7 +132,7 @@ apiVersion: apps/v1
 kind: Deployment
 metadata: {name: '{{ .Release.Name }}'}
 spec:
-  replicas: 1
+  replicas: {{ .Values.replicas }}
   selector: {matchLabels: {app: '{{ .Release.Name }}'}}
   template:
     metadata: {labels: {app: '{{ .Release.Name }}', app.kubernetes.io/name: '{{ .Chart.Name }}'}}

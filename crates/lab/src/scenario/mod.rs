@@ -10,7 +10,9 @@ mod audit_log;
 mod certificate;
 mod chart;
 mod chart_release;
+mod disruption;
 mod failing_job;
+mod faults;
 mod lab_recovery;
 mod operator_chart;
 mod plugin_status;
@@ -36,6 +38,11 @@ use crate::cluster::{Cluster, wait_until};
 use crate::diagnosis;
 use crate::progress::seconds;
 use crate::reasons::Seen;
+
+pub(crate) use faults::Choice as Faults;
+
+/// The scenario that `--faults` is about.
+pub(crate) const FAULTS: &str = faults::SCENARIO.name;
 
 /// How long a scenario's single steps may take on a machine that is busy with other things.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(120);
@@ -100,6 +107,11 @@ pub(crate) const ALL: &[Scenario] = &[
     application::secrecy::SCENARIO,
     troubleshooting::APPLICATION,
     operator_chart::SCENARIO,
+    faults::SCENARIO,
+    disruption::LEADER,
+    disruption::API_SERVER_KILLED,
+    disruption::ETCD_FROZEN,
+    disruption::FLUX_AWAY,
     troubleshooting::OPERATOR,
     apiserver_restart::SCENARIO,
     lab_recovery::SCENARIO,
@@ -112,11 +124,16 @@ pub(crate) struct Outcome {
 }
 
 /// Runs scenarios, several at once where they do not disturb each other, and says how each ended as it ends.
-pub(crate) async fn run_all(cluster: &Cluster, chosen: &[&'static Scenario], seen: &Seen) -> Vec<Outcome> {
+pub(crate) async fn run_all(
+    cluster: &Cluster,
+    chosen: &[&'static Scenario],
+    faults: &Faults,
+    seen: &Seen,
+) -> Vec<Outcome> {
     let (alone, together): (Vec<_>, Vec<_>) = chosen.iter().copied().partition(|scenario| scenario.alone);
     let at_once = |scenarios: Vec<&'static Scenario>, limit: usize| {
         futures::stream::iter(scenarios)
-            .map(|scenario| run(cluster, scenario, seen))
+            .map(|scenario| run(cluster, scenario, faults, seen))
             .buffer_unordered(limit)
             .collect::<Vec<_>>()
     };
@@ -125,9 +142,9 @@ pub(crate) async fn run_all(cluster: &Cluster, chosen: &[&'static Scenario], see
     outcomes
 }
 
-async fn run(cluster: &Cluster, scenario: &'static Scenario, seen: &Seen) -> Outcome {
+async fn run(cluster: &Cluster, scenario: &'static Scenario, faults: &Faults, seen: &Seen) -> Outcome {
     let started = Instant::now();
-    let ended = match Ground::prepare(cluster, scenario, seen).await {
+    let ended = match Ground::prepare(cluster, scenario, faults, seen).await {
         Ok(ground) => {
             let result = (scenario.run)(&ground).await;
             let failure = match &result {
@@ -151,6 +168,7 @@ async fn run(cluster: &Cluster, scenario: &'static Scenario, seen: &Seen) -> Out
 }
 
 /// Where a scenario runs: the cluster, and a namespace of its own.
+#[derive(Clone)]
 pub(crate) struct Ground {
     pub(crate) cluster: Cluster,
     pub(crate) namespace: String,
@@ -158,6 +176,8 @@ pub(crate) struct Ground {
     pub(crate) scenario: &'static str,
     /// What the operator has said so far, in all scenarios.
     pub(crate) said: Seen,
+    /// Which faults the user wants to see.
+    pub(crate) faults: Faults,
 }
 
 impl Scenario {
@@ -175,12 +195,13 @@ pub(crate) fn namespaces(scenarios: &[&'static Scenario]) -> BTreeMap<String, &'
 
 impl Ground {
     /// A fresh namespace; what an earlier run that was killed left of it is removed first.
-    async fn prepare(cluster: &Cluster, scenario: &Scenario, said: &Seen) -> Result<Self> {
+    async fn prepare(cluster: &Cluster, scenario: &Scenario, faults: &Faults, said: &Seen) -> Result<Self> {
         let ground = Self {
             cluster: cluster.clone(),
             namespace: scenario.namespace(),
             scenario: scenario.name,
             said: said.clone(),
+            faults: faults.clone(),
         };
         ground.delete_namespace().await?;
         ground.apply("{apiVersion: v1, kind: Namespace, metadata: {name: NAMESPACE}}").await?;

@@ -15,10 +15,10 @@ use super::super::{Ground, gone, plugin_status, said_by, text_at};
 use crate::cluster::wait_until;
 use crate::diagnosis;
 
-pub(super) const APPS: &str = "apps.vworkspace.io/v1alpha1";
-pub(super) const KIND: &str = "ApplicationInstance";
+pub(in super::super) const APPS: &str = "apps.vworkspace.io/v1alpha1";
+pub(in super::super) const KIND: &str = "ApplicationInstance";
 pub(in super::super) const HELM: &str = "helm.toolkit.fluxcd.io/v2";
-pub(super) const SOURCE: &str = "source.toolkit.fluxcd.io/v1";
+pub(in super::super) const SOURCE: &str = "source.toolkit.fluxcd.io/v1";
 const FINALIZER: &str = "apps.vworkspace.io/finalizer";
 
 /// How long an instance may take to say something. Flux' longest pause before it tries again within a scenario is 24 s.
@@ -319,4 +319,4 @@ fn ignore_absent(result: kube::Result<()>) -> Result<()> {
 }
 
 /// The lab's registry, as Flux sees it.
-pub(super) const REGISTRY: &str = "oci://registry.lab-system.svc.cluster.local:5000/charts";
+pub(in super::super) const REGISTRY: &str = "oci://registry.lab-system.svc.cluster.local:5000/charts";

@@ -1,0 +1,338 @@
+//! Which runs there are, and what came of them.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+use std::str::FromStr;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use jiff::Timestamp;
+use serde_json::json;
+
+use super::super::Ground;
+use super::trial::{Baseline, Ended, Lane};
+use super::workload::{Charts, Workload};
+use crate::faults::{Dice, Fault};
+use crate::paths;
+use crate::progress::seconds;
+
+/// Runs at once: most of the time each waits for Flux.
+const LANES: usize = 4;
+/// Runs of a sample: some minutes.
+const SAMPLE: usize = 60;
+/// The sample of a run that names none: the same each time, so that what fails fails again.
+const DEFAULT_SEED: u64 = 1;
+/// How many failures are told in full.
+const TOLD: usize = 6;
+
+/// Which faults are tried.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) enum Choice {
+    /// Every crash point, and the others at moments that the seed chooses.
+    All(u64),
+    /// Some of them.
+    Sample(u64),
+    /// This one.
+    One(String),
+}
+
+impl Default for Choice {
+    fn default() -> Self {
+        Self::Sample(DEFAULT_SEED)
+    }
+}
+
+impl FromStr for Choice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "all" {
+            return Ok(Self::All(DEFAULT_SEED));
+        }
+        if let Ok(seed) = text.parse() {
+            return Ok(Self::Sample(seed));
+        }
+        if let Some(seed) = text.strip_prefix("all:").and_then(|seed| seed.parse().ok()) {
+            return Ok(Self::All(seed));
+        }
+        Job::from_str(text).map(|job| Self::One(job.to_string()))
+    }
+}
+
+/// One disturbed run.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+struct Job {
+    workload: Workload,
+    fault: Fault,
+}
+
+impl std::fmt::Display for Job {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}/{}", self.workload, self.fault)
+    }
+}
+
+impl FromStr for Job {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let expected = "expected all, a seed, or WORKLOAD/FAULT such as upgrade/kill-after:3";
+        let (workload, fault) = text.split_once('/').ok_or_else(|| format!("'{text}': {expected}"))?;
+        Ok(Self { workload: workload.parse()?, fault: fault.parse()? })
+    }
+}
+
+/// What is to be done, from how many writes each workload takes.
+fn jobs(choice: &Choice, baselines: &BTreeMap<Workload, Baseline>) -> Result<Vec<Job>> {
+    let (seed, limit) = match choice {
+        Choice::One(job) => return Ok(vec![Job::from_str(job).map_err(anyhow::Error::msg)?]),
+        Choice::All(seed) => (*seed, usize::MAX),
+        Choice::Sample(seed) => (*seed, SAMPLE),
+    };
+    let mut dice = Dice::new(seed);
+    let mut all = Vec::new();
+    for (workload, baseline) in baselines {
+        let mut faults = Fault::crashes(baseline.writes);
+        faults.extend(Fault::others(baseline.writes, &mut dice));
+        all.extend(faults.into_iter().map(|fault| Job { workload: *workload, fault }));
+    }
+    Ok(broadest(dice.shuffled(all), limit))
+}
+
+/// One of each class first, so that a sample leaves none out.
+fn broadest(shuffled: Vec<Job>, limit: usize) -> Vec<Job> {
+    let mut classes = BTreeSet::new();
+    let (first, rest): (Vec<Job>, Vec<Job>) =
+        shuffled.into_iter().partition(|job| classes.insert(job.fault.class()));
+    first.into_iter().chain(rest).take(limit).collect()
+}
+
+/// What came of all runs.
+pub(super) struct Report {
+    choice: Choice,
+    took: Duration,
+    writes: BTreeMap<Workload, usize>,
+    runs: Vec<(Job, Ended)>,
+}
+
+pub(super) async fn run(ground: &Ground, program: &Path, charts: &Charts) -> Result<Report> {
+    let started = Instant::now();
+    let choice = ground.faults.clone();
+    let lanes = match choice {
+        Choice::One(_) => 1,
+        Choice::All(_) | Choice::Sample(_) => LANES,
+    };
+    let prepared = (1..=lanes).map(|number| Lane::prepare(ground, program, number));
+    let lanes = futures::future::try_join_all(prepared).await?;
+    let needed: Vec<Workload> = match &choice {
+        Choice::One(job) => vec![Job::from_str(job).map_err(anyhow::Error::msg)?.workload],
+        Choice::All(_) | Choice::Sample(_) => Workload::ALL.to_vec(),
+    };
+    let baselines = baselines(&lanes, needed, charts).await?;
+    let jobs = jobs(&choice, &baselines)?;
+    println!("     {} runs with a fault, seed and choice {choice:?}", jobs.len());
+    let runs = disturbed(&lanes, jobs, charts, &baselines).await?;
+    for number in 1..=lanes.len() {
+        let lane = Ground { namespace: format!("faults-{number}"), ..ground.clone() };
+        lane.remove().await?;
+    }
+    let writes = baselines.iter().map(|(workload, baseline)| (*workload, baseline.writes)).collect();
+    Ok(Report { choice, took: started.elapsed(), writes, runs })
+}
+
+/// Hands work to lanes as they get free.
+fn take<T>(work: &Mutex<VecDeque<T>>) -> Option<T> {
+    work.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
+}
+
+async fn baselines(
+    lanes: &[Lane],
+    needed: Vec<Workload>,
+    charts: &Charts,
+) -> Result<BTreeMap<Workload, Baseline>> {
+    let is_told = lanes.len() == 1;
+    let work = Mutex::new(VecDeque::from(needed));
+    let workers = lanes.iter().map(async |lane| {
+        let mut done = Vec::new();
+        while let Some(workload) = take(&work) {
+            let baseline = lane.undisturbed(workload, charts).await?;
+            println!("     {workload:<22} undisturbed: {} writes", baseline.writes);
+            // Tells a person what the numbers of a fault stand for.
+            if is_told {
+                println!("{}", baseline.log.join("\n"));
+            }
+            done.push((workload, baseline));
+        }
+        anyhow::Ok(done)
+    });
+    let done = futures::future::try_join_all(workers).await?;
+    Ok(done.into_iter().flatten().collect())
+}
+
+async fn disturbed(
+    lanes: &[Lane],
+    jobs: Vec<Job>,
+    charts: &Charts,
+    baselines: &BTreeMap<Workload, Baseline>,
+) -> Result<Vec<(Job, Ended)>> {
+    let (count, work) = (jobs.len(), Mutex::new(VecDeque::from(jobs)));
+    let left = || count - work.lock().unwrap_or_else(PoisonError::into_inner).len();
+    let workers = lanes.iter().map(async |lane| {
+        let mut done = Vec::new();
+        while let Some(job) = take(&work) {
+            let baseline = baselines.get(&job.workload).context("a workload without an undisturbed run")?;
+            let ended = lane.disturbed(job.workload, &job.fault, charts, baseline).await;
+            let ended = ended.with_context(|| format!("{job} could not be run"))?;
+            let mark = match (&ended.failure, ended.is_reached) {
+                (Some(_), _) => "FAIL",
+                (None, true) => "ok",
+                (None, false) => "ok, not reached",
+            };
+            println!("     {:>3} {:<50} {:>7} {mark}", left(), job.to_string(), seconds(ended.took));
+            // Now, in case somebody stops the rest.
+            if let Some(failure) = &ended.failure {
+                println!("{}", first_lines(failure));
+            }
+            done.push((job, ended));
+        }
+        anyhow::Ok(done)
+    });
+    let done = futures::future::try_join_all(workers).await?;
+    Ok(done.into_iter().flatten().collect())
+}
+
+/// What was wrong, without what led to it.
+fn first_lines(failure: &str) -> String {
+    let lines = failure.lines().take_while(|line| !line.starts_with("writes since"));
+    lines.map(|line| format!("         {line}")).collect::<Vec<_>>().join("\n")
+}
+
+impl Report {
+    /// Every failure, with the command that repeats it.
+    pub(super) fn failures(&self) -> Vec<String> {
+        let failed = self.runs.iter().filter_map(|(job, ended)| Some((job, ended.failure.as_ref()?)));
+        let told = |(job, failure): (&Job, &String)| {
+            format!("{job} failed; again: cargo lab test --faults {job}\n{failure}")
+        };
+        let all: Vec<(&Job, &String)> = failed.collect();
+        let mut lines: Vec<String> = all.iter().take(TOLD).copied().map(told).collect();
+        lines.extend(all.iter().skip(TOLD).map(|(job, _)| format!("{job} failed too")));
+        lines
+    }
+
+    fn counts(&self) -> BTreeMap<(&'static str, Workload), [usize; 3]> {
+        let mut counts: BTreeMap<_, [usize; 3]> = BTreeMap::new();
+        for (job, ended) in &self.runs {
+            let [right, failed, missed] = counts.entry((job.fault.class(), job.workload)).or_default();
+            match (ended.failure.is_some(), ended.is_reached) {
+                (true, _) => *failed += 1,
+                (false, true) => *right += 1,
+                (false, false) => *missed += 1,
+            }
+        }
+        counts
+    }
+
+    /// How often each fault was tried in each workload, for a person and for the page on reliability.
+    pub(super) fn table(&self) -> String {
+        let counts = self.counts();
+        let classes: BTreeSet<&str> = counts.keys().map(|(class, _)| *class).collect();
+        let mut text = String::from("     | fault |");
+        // Writing to a text does not fail.
+        for workload in self.writes.keys() {
+            let _ = write!(text, " {workload} |");
+        }
+        let _ = writeln!(text, "\n     | --- |{}", " --- |".repeat(self.writes.len()));
+        for class in classes {
+            let _ = write!(text, "     | {class} |");
+            for workload in self.writes.keys() {
+                let _ = write!(text, " {} |", cell(counts.get(&(class, *workload))));
+            }
+            text.push('\n');
+        }
+        let reached = self.runs.iter().filter(|(_, ended)| ended.is_reached).count();
+        let failed = self.runs.iter().filter(|(_, ended)| ended.failure.is_some()).count();
+        let _ = writeln!(
+            text,
+            "     {} runs in {}, {reached} with their fault, {failed} failed ({:?}, {})",
+            self.runs.len(),
+            seconds(self.took),
+            self.choice,
+            Timestamp::now().strftime("%Y-%m-%d")
+        );
+        text
+    }
+
+    /// The same for programs, in `target/lab/faults.json`.
+    pub(super) fn store(&self) -> Result<()> {
+        let runs = self.runs.iter().map(|(job, ended)| {
+            json!({"run": job.to_string(), "reached": ended.is_reached, "failure": ended.failure,
+                "millis": u64::try_from(ended.took.as_millis()).unwrap_or(u64::MAX)})
+        });
+        let writes: BTreeMap<String, usize> =
+            self.writes.iter().map(|(workload, writes)| (workload.to_string(), *writes)).collect();
+        let report = json!({"at": Timestamp::now().to_string(), "choice": format!("{:?}", self.choice),
+            "writes": writes, "runs": runs.collect::<Vec<_>>()});
+        let file = paths::workspace().join("target/lab/faults.json");
+        fs::create_dir_all(file.parent().context("a file in no folder")?)?;
+        fs::write(&file, serde_json::to_vec_pretty(&report)?)
+            .with_context(|| format!("failed to write {}", file.display()))
+    }
+}
+
+/// `12`, with what failed and what was not reached.
+fn cell(counts: Option<&[usize; 3]>) -> String {
+    let Some([right, failed, missed]) = counts else { return String::new() };
+    let more = |count: &usize, what: &str| {
+        if *count == 0 { String::new() } else { format!(", {count} {what}") }
+    };
+    format!("{right}{}{}", more(failed, "FAILED"), more(missed, "not reached"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn baselines(writes: usize) -> BTreeMap<Workload, Baseline> {
+        let baseline = Baseline { writes, end: BTreeMap::new(), log: Vec::new() };
+        Workload::ALL.into_iter().map(|workload| (workload, baseline.clone())).collect()
+    }
+
+    #[test]
+    fn a_choice_is_all_a_seed_or_one_run() {
+        let table = [
+            ("all", Ok(Choice::All(1))),
+            ("all:9", Ok(Choice::All(9))),
+            ("12", Ok(Choice::Sample(12))),
+            ("upgrade/kill-after:3", Ok(Choice::One("upgrade/kill-after:3".to_owned()))),
+        ];
+        for (text, expected) in table {
+            assert_eq!(text.parse(), expected, "{text}");
+        }
+        for text in ["some", "upgrade/explode:1", "sleep/kill-after:1"] {
+            assert!(text.parse::<Choice>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn all_means_every_crash_point_of_every_workload() {
+        let all = jobs(&Choice::All(1), &baselines(7)).expect("jobs");
+        for workload in Workload::ALL {
+            for fault in Fault::crashes(7) {
+                assert!(all.contains(&Job { workload, fault }));
+            }
+        }
+    }
+
+    #[test]
+    fn a_sample_has_every_class_and_is_the_same_for_the_same_seed() {
+        let sample = |seed| jobs(&Choice::Sample(seed), &baselines(20)).expect("jobs");
+        let classes: BTreeSet<&str> = sample(1).iter().map(|job| job.fault.class()).collect();
+        assert_eq!((sample(1).len(), classes.len()), (SAMPLE, 12));
+        assert_eq!(sample(1), sample(1));
+        assert_ne!(sample(1), sample(2));
+    }
+}

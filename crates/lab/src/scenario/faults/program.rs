@@ -1,0 +1,236 @@
+//! The installed operator's own program as a process beside the cluster, so that it can be started again at once: in the node's network and with the cluster's DNS, so that it reaches what
+//! its pod reaches, and with the rights of its chart; only the API server it reaches through the proxy.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
+use k8s_openapi::api::core::v1::ServiceAccount;
+use kube::Config;
+use kube::api::{Api, DeleteParams, PostParams};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use serde_json::json;
+use tokio::process::{Child, Command};
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep};
+
+use super::super::{Ground, said_by};
+use crate::cluster;
+use crate::faults::{Proxy, Victim};
+use crate::node::network::{self, DNS_IP, NODE_IP};
+use crate::{paths, tail};
+
+const NAME: &str = "vworkspace-app-operator";
+/// What of the chart the process needs; the rest is about its pod.
+const RIGHTS: [&str; 3] = ["ServiceAccount", "Role", "RoleBinding"];
+const TOKEN_SECONDS: i64 = 6 * 3600;
+const POLL: Duration = Duration::from_millis(25);
+
+/// What processes of one namespace are started with.
+pub(super) struct Desk {
+    ground: Ground,
+    folder: PathBuf,
+    program: PathBuf,
+    /// The node's network, as the host sees it.
+    network: PathBuf,
+    config: Config,
+    token: String,
+}
+
+impl Desk {
+    pub(super) async fn prepare(ground: Ground, program: &Path) -> Result<Self> {
+        let node = ground.cluster.node.as_ref().context("this cluster has no node of ours")?;
+        let network = node.network().context("containerd does not run")?;
+        let folder = ground.cluster.paths.state.join(&ground.namespace);
+        fs::create_dir_all(&folder)?;
+        fs::write(folder.join("resolv.conf"), format!("nameserver {DNS_IP}\noptions ndots:1\n"))?;
+        grant(&ground).await?;
+        let token = token(&ground).await?;
+        let file = Kubeconfig::read_from(&ground.cluster.kubeconfig)?;
+        let mut config = Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await?;
+        config.proxy_url = None;
+        Ok(Self { ground, folder, program: program.to_owned(), network, config, token })
+    }
+
+    /// Starts a proxy, and the operator behind it, which is started again whenever it is killed.
+    pub(super) async fn start(&self) -> Result<Operator> {
+        self.free_lease().await?;
+        let victim = Victim::default();
+        let listener = network::listen(&self.network, &format!("{NODE_IP}:0"))?;
+        let proxy = Arc::new(Proxy::start(listener, self.config.clone(), victim.clone())?);
+        let kubeconfig = self.folder.join("kubeconfig");
+        let named = |field: &str| {
+            json!([{"name": "proxy", field: match field {
+                "cluster" => json!({"server": format!("http://{}", proxy.address)}),
+                "user" => json!({"token": self.token}),
+                _ => json!({"cluster": "proxy", "user": "proxy"}),
+            }}])
+        };
+        let text = json!({"apiVersion": "v1", "kind": "Config", "current-context": "proxy",
+            "clusters": named("cluster"), "users": named("user"), "contexts": named("context")});
+        fs::write(&kubeconfig, text.to_string())?;
+        let log = self.folder.join("operator.log");
+        fs::write(&log, "")?;
+        let crash = Arc::new(Mutex::new(None));
+        let keeper = Keeper {
+            command: Start {
+                program: self.program.clone(),
+                network: self.network.clone(),
+                folder: self.folder.clone(),
+                namespace: self.ground.namespace.clone(),
+            },
+            proxy: Arc::clone(&proxy),
+            victim,
+            lease: self.leases(),
+            crash: Arc::clone(&crash),
+        };
+        Ok(Operator { proxy, log, crash, keeper: tokio::spawn(keeper.run()) })
+    }
+
+    fn leases(&self) -> Api<kube::api::DynamicObject> {
+        self.ground.objects("coordination.k8s.io/v1", "Lease")
+    }
+
+    async fn free_lease(&self) -> Result<()> {
+        match self.leases().delete(NAME, &DeleteParams::default()).await {
+            Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+            other => other.map(|_| ()).context("failed to free the lease"),
+        }
+    }
+}
+
+/// The chart's own service account and roles, for this namespace only.
+async fn grant(ground: &Ground) -> Result<()> {
+    let mut helm = ground.cluster.tool("helm");
+    helm.arg("template").arg(paths::workspace().join("charts/vworkspace-operator"));
+    helm.args(["--namespace", &ground.namespace, "--set", "image.repository=none,clusterId=lab"]);
+    helm.args(["--set", &format!("watchNamespaces={{{}}}", ground.namespace)]);
+    let rendered = said_by(&mut helm).await?;
+    let is_right = |object: &kube::api::DynamicObject| {
+        object.types.as_ref().is_some_and(|types| RIGHTS.contains(&types.kind.as_str()))
+    };
+    let mut rights: Vec<_> = cluster::parse(&rendered)?.into_iter().filter(is_right).collect();
+    rights.iter_mut().for_each(|right| right.metadata.namespace = Some(ground.namespace.clone()));
+    ground.cluster.apply(&rights).await
+}
+
+async fn token(ground: &Ground) -> Result<String> {
+    let accounts: Api<ServiceAccount> = Api::namespaced(ground.cluster.client.clone(), &ground.namespace);
+    let spec = TokenRequestSpec { expiration_seconds: Some(TOKEN_SECONDS), ..TokenRequestSpec::default() };
+    let request = TokenRequest { spec, ..TokenRequest::default() };
+    let answer = accounts.create_token_request(NAME, &PostParams::default(), &request).await?;
+    Ok(answer.status.context("the API server gave no token")?.token)
+}
+
+/// How the process is started.
+struct Start {
+    program: PathBuf,
+    network: PathBuf,
+    folder: PathBuf,
+    namespace: String,
+}
+
+impl Start {
+    fn spawn(&self) -> Result<Child> {
+        let log = File::options().append(true).open(self.folder.join("operator.log"))?;
+        // Each of these becomes the next, so that the process that we know is the operator in the end.
+        let mut command = Command::new("setpriv");
+        command.args(["--pdeathsig", "KILL", "--", "nsenter"]);
+        command.arg(format!("--net={}", self.network.display()));
+        command.args(["--", "unshare", "--mount", "--", "sh", "-c"]);
+        command.arg(r#"mount --bind "$0" /etc/resolv.conf && exec "$@""#);
+        command.arg(self.folder.join("resolv.conf")).arg(&self.program);
+        command.args(["--listen=127.0.0.1:0", "--cluster-id=lab"]);
+        command.arg(format!("--namespace={}", self.namespace));
+        command.arg(format!("--watch-namespaces={}", self.namespace));
+        command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command.env("KUBECONFIG", self.folder.join("kubeconfig"));
+        command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log).kill_on_drop(true);
+        command.spawn().context("failed to start the operator with setpriv, nsenter and unshare (util-linux)")
+    }
+}
+
+/// Starts the operator again when it was killed, as the kubelet would, only without its pauses.
+struct Keeper {
+    command: Start,
+    proxy: Arc<Proxy>,
+    victim: Victim,
+    lease: Api<kube::api::DynamicObject>,
+    /// Why it ended without having been killed.
+    crash: Arc<Mutex<Option<String>>>,
+}
+
+impl Keeper {
+    async fn run(self) {
+        loop {
+            let ended = self.one_life().await;
+            if let Err(error) = ended {
+                let mut crash = self.crash.lock().unwrap_or_else(PoisonError::into_inner);
+                crash.get_or_insert(format!("{error:#}"));
+                return;
+            }
+            // Otherwise each crash would cost the 12 s after which a silent holder has lost its lease; that this works is
+            // another scenario's matter.
+            let _ = self.lease.delete(NAME, &DeleteParams::default()).await;
+        }
+    }
+
+    async fn one_life(&self) -> Result<()> {
+        self.proxy.restarted();
+        let mut child = self.command.spawn()?;
+        self.victim.is(child.id());
+        let status = child.wait().await?;
+        ensure!(status.code().is_none(), "the operator ended by itself: {status}");
+        Ok(())
+    }
+}
+
+/// The operator under test and the proxy before it, until this is dropped.
+pub(super) struct Operator {
+    pub(super) proxy: Arc<Proxy>,
+    log: PathBuf,
+    crash: Arc<Mutex<Option<String>>>,
+    keeper: JoinHandle<()>,
+}
+
+impl Operator {
+    /// Waits until it leads and has written nothing for a while.
+    pub(super) async fn is_quiet(&self, pause: Duration, patience: Duration) -> Result<()> {
+        let deadline = Instant::now() + patience;
+        while !self.proxy.is_quiet(pause) {
+            self.is_well()?;
+            ensure!(
+                Instant::now() < deadline,
+                "the operator does not come to rest: it has no lease, or writes"
+            );
+            sleep(POLL).await;
+        }
+        self.is_well()
+    }
+
+    /// It must never end by itself.
+    pub(super) fn is_well(&self) -> Result<()> {
+        let crash = self.crash.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        ensure!(crash.is_none(), "{}", crash.unwrap_or_default());
+        Ok(())
+    }
+
+    pub(super) fn log(&self) -> &Path {
+        &self.log
+    }
+
+    pub(super) fn log_tail(&self) -> String {
+        tail::of(self.log(), 40)
+    }
+}
+
+impl Drop for Operator {
+    fn drop(&mut self) {
+        // The process is killed with the task that waits for it.
+        self.keeper.abort();
+    }
+}
