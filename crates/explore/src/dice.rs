@@ -37,6 +37,16 @@ impl Dice {
         let index = self.below(u32::try_from(from.len()).unwrap_or(u32::MAX));
         from.get(index as usize).copied()
     }
+
+    /// The same in another order.
+    #[must_use]
+    pub fn shuffled<T>(&mut self, mut all: Vec<T>) -> Vec<T> {
+        for last in (1..all.len()).rev() {
+            let end = u32::try_from(last + 1).unwrap_or(u32::MAX);
+            all.swap(last, self.below(end) as usize);
+        }
+        all
+    }
 }
 
 #[cfg(test)]
@@ -53,5 +63,15 @@ mod tests {
         assert_ne!(throws(7), throws(8));
         assert!((0..6).all(|side| throws(7).contains(&side)));
         assert_eq!(Dice::new(1).below(0), 0);
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_order_and_another_one_another() {
+        let order = |seed| Dice::new(seed).shuffled((0..20).collect::<Vec<_>>());
+        assert_eq!(order(7), order(7));
+        assert_ne!(order(7), order(8));
+        let mut sorted = order(7);
+        sorted.sort_unstable();
+        assert_eq!(sorted, (0..20).collect::<Vec<_>>());
     }
 }

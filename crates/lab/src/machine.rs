@@ -12,7 +12,7 @@ use crate::paths::Paths;
 use crate::unmet::Unmet;
 
 /// Program that must be there, and the Debian package that brings it.
-const PACKAGES: [(&str, &str); 8] = [
+const PACKAGES: [(&str, &str); 9] = [
     ("containerd", "containerd"),
     ("runc", "runc"),
     ("/usr/lib/cni/ptp", "containernetworking-plugins"),
@@ -21,9 +21,16 @@ const PACKAGES: [(&str, &str); 8] = [
     ("/bin/busybox", "busybox-static"),
     ("unshare", "util-linux"),
     (MUSL_COMPILER, "musl-tools"),
+    (WRONG_CLOCK, "libfaketime"),
 ];
 /// Compiles the parts in C of static programs.
 pub(crate) const MUSL_COMPILER: &str = "musl-gcc";
+/// Tells the programs that load it a wrong time.
+pub(crate) const WRONG_CLOCK: &str = if cfg!(target_arch = "aarch64") {
+    "/usr/lib/aarch64-linux-gnu/faketime/libfaketimeMT.so.1"
+} else {
+    "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1"
+};
 const OLDEST_GO: (u32, u32, u32) = (1, 25, 7);
 const OLDEST_RUST: (u32, u32, u32) = (1, 95, 0);
 const GIB: u64 = 1 << 30;

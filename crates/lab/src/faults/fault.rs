@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use super::dice::Dice;
+use explore::Dice;
 
 /// One thing that goes wrong, once. `write` is the n-th request that may change something since the proxy was armed, leases
 /// apart; for what happens to reads it is the moment at which that write has been answered.
@@ -32,6 +32,8 @@ pub(crate) enum Fault {
     FreezeWatch { write: usize, kind: Kind, millis: u64 },
     /// Every event of a kind comes so much later than those of the others: what happened first is seen last.
     LateWatch { kind: Kind, millis: u64 },
+    /// The program's clock is off by so many seconds, for as long as it runs.
+    Clock { seconds: i64 },
     /// The watch of a kind expires, and the list that follows is the one that the program was given first.
     StaleList { write: usize, kind: Kind },
 }
@@ -62,6 +64,7 @@ const WATCH_CODES: [u16; 4] = [410, 429, 500, 503];
 const LATE_REPLY: [u64; 2] = [3000, 17_000];
 const FREEZE: [u64; 2] = [2500, 7000];
 const LATE_WATCH: [u64; 2] = [400, 1500];
+const CLOCKS: [i64; 2] = [3600, -3600];
 
 impl Fault {
     /// Every crash point of a workload that makes so many writes.
@@ -71,8 +74,9 @@ impl Fault {
 
     /// One of each of the other faults, at moments that the dice choose.
     pub(crate) fn others(writes: usize, dice: &mut Dice) -> Vec<Self> {
-        let write = |dice: &mut Dice| 1 + dice.below(writes);
-        let kind = |dice: &mut Dice| dice.choose(&Kind::ALL).copied().unwrap_or(Kind::Releases);
+        let most = u32::try_from(writes).unwrap_or(u32::MAX);
+        let write = |dice: &mut Dice| 1 + dice.below(most) as usize;
+        let kind = |dice: &mut Dice| dice.pick(&Kind::ALL).unwrap_or(Kind::Releases);
         let mut all = vec![
             Self::KillAndStaleLists { write: write(dice) },
             Self::LoseReply { write: write(dice) },
@@ -88,6 +92,7 @@ impl Fault {
         all.extend(WATCH_CODES.map(|code| Self::RefuseWatches { write: write(dice), code }));
         all.extend(FREEZE.map(|millis| Self::FreezeWatch { write: write(dice), kind: kind(dice), millis }));
         all.extend(LATE_WATCH.map(|millis| Self::LateWatch { kind: kind(dice), millis }));
+        all.extend(CLOCKS.map(|seconds| Self::Clock { seconds }));
         all
     }
 
@@ -105,7 +110,21 @@ impl Fault {
             Self::RefuseWatches { .. } => "refuse-watches",
             Self::FreezeWatch { .. } => "freeze-watch",
             Self::LateWatch { .. } => "late-watch",
+            Self::Clock { .. } => "clock",
             Self::StaleList { .. } => "stale-list",
+        }
+    }
+
+    /// Whether it is there from the start, and not at some moment.
+    pub(crate) fn is_lasting(&self) -> bool {
+        matches!(self, Self::LateWatch { .. } | Self::Clock { .. })
+    }
+
+    /// By how many seconds the program's clock is off.
+    pub(crate) fn clock(&self) -> Option<i64> {
+        match self {
+            Self::Clock { seconds } => Some(*seconds),
+            _ => None,
         }
     }
 
@@ -122,7 +141,8 @@ impl Fault {
             Self::KillBefore { .. }
             | Self::KillAfter { .. }
             | Self::LoseReply { .. }
-            | Self::Refuse { .. } => Duration::ZERO,
+            | Self::Refuse { .. }
+            | Self::Clock { .. } => Duration::ZERO,
             // The past is shown once more, event by event.
             Self::KillAndStaleLists { .. } | Self::StaleList { .. } => Duration::from_secs(3),
         }
@@ -146,6 +166,7 @@ impl fmt::Display for Fault {
                 write!(f, "{class}:{write}:{}:{millis}", kind.plural())
             }
             Self::LateWatch { kind, millis } => write!(f, "{class}:{}:{millis}", kind.plural()),
+            Self::Clock { seconds } => write!(f, "{class}:{seconds}"),
             Self::StaleList { write, kind } => write!(f, "{class}:{write}:{}", kind.plural()),
         }
     }
@@ -180,6 +201,7 @@ impl FromStr for Fault {
                 Self::FreezeWatch { write: number(write)?, kind: kind(of)?, millis: millis(time)? }
             }
             ["late-watch", of, late] => Self::LateWatch { kind: kind(of)?, millis: millis(late)? },
+            ["clock", seconds] => Self::Clock { seconds: seconds.parse().map_err(|_| wrong())? },
             ["stale-list", write, of] => Self::StaleList { write: number(write)?, kind: kind(of)? },
             _ => return Err(wrong()),
         })

@@ -2,12 +2,10 @@
 //! at a moment that the plan names. What belongs here: what can go wrong ([`Fault`]) and how it is done ([`Proxy`]). What
 //! must hold all the same is told in `scenario/faults`.
 
-mod dice;
 mod fault;
 mod proxy;
 mod request;
 mod watch_stream;
 
-pub(crate) use dice::Dice;
 pub(crate) use fault::Fault;
 pub(crate) use proxy::{Proxy, Victim};

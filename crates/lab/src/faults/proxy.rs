@@ -117,7 +117,7 @@ impl Proxy {
     /// From now on writes are counted, and this goes wrong.
     pub(crate) fn arm(&self, fault: Option<Fault>) {
         let mut state = self.shared.state();
-        state.is_reached = matches!(fault, Some(Fault::LateWatch { .. }));
+        state.is_reached = fault.as_ref().is_some_and(Fault::is_lasting);
         state.fault = fault;
         state.writes = 0;
         state.log.clear();

@@ -1,8 +1,7 @@
 //! The instances of a bench: each with 1 KiB of values of its own, half of which no two have in common.
 
-use std::fmt::Write as _;
-
 use anyhow::{Context, Result};
+use explore::Dice;
 use futures::{StreamExt, TryStreamExt, stream};
 use kube::ResourceExt;
 use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
@@ -64,10 +63,10 @@ impl Which {
 
 /// 1 KiB of values: what a chart of a web application is usually given, and texts that look like none other.
 pub(super) fn values(number: usize, change: usize) -> Value {
-    let mut noise = Noise(number as u64 + 1);
+    let mut dice = Dice::new(number as u64 + 1);
     let mut values = json!({
         "change": change,
-        "image": {"repository": format!("registry.example.org/team-{}/web", number % 97), "tag": noise.text(12)},
+        "image": {"repository": format!("registry.example.org/team-{}/web", number % 97), "tag": noise(&mut dice, 12)},
         "replicaCount": number % 5 + 1,
         "ingress": {"enabled": true, "host": format!("app-{number}.example.org"), "tls": true},
         "resources": {"requests": {"cpu": "50m", "memory": "128Mi"}, "limits": {"memory": "512Mi"}},
@@ -78,7 +77,7 @@ pub(super) fn values(number: usize, change: usize) -> Value {
     while values.to_string().len() < VALUES_SIZE {
         let room = VALUES_SIZE.saturating_sub(values.to_string().len()).clamp(1, 48);
         if let Some(env) = values.get_mut("env").and_then(Value::as_object_mut) {
-            env.insert(format!("SETTING_{entry}"), noise.text(room).into());
+            env.insert(format!("SETTING_{entry}"), noise(&mut dice, room).into());
         }
         entry += 1;
     }
@@ -86,22 +85,8 @@ pub(super) fn values(number: usize, change: usize) -> Value {
 }
 
 /// Hexadecimal digits that do not repeat, the same in each run.
-struct Noise(u64);
-
-impl Noise {
-    fn text(&mut self, length: usize) -> String {
-        let mut text = String::new();
-        while text.len() < length {
-            // The step of splitmix64.
-            self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-            let mut mixed = self.0;
-            mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-            let _: std::fmt::Result = write!(text, "{:016x}", mixed ^ (mixed >> 31));
-        }
-        text.truncate(length);
-        text
-    }
+fn noise(dice: &mut Dice, length: usize) -> String {
+    (0..length).filter_map(|_| char::from_digit(dice.below(16), 16)).collect()
 }
 
 /// Creates the namespaces of these instances.

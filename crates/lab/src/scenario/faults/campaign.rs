@@ -9,13 +9,14 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use explore::Dice;
 use jiff::Timestamp;
 use serde_json::json;
 
 use super::super::Ground;
 use super::trial::{Baseline, Ended, Lane};
 use super::workload::{Charts, Workload};
-use crate::faults::{Dice, Fault};
+use crate::faults::Fault;
 use crate::paths;
 use crate::progress::seconds;
 
@@ -331,7 +332,7 @@ mod tests {
     fn a_sample_has_every_class_and_is_the_same_for_the_same_seed() {
         let sample = |seed| jobs(&Choice::Sample(seed), &baselines(20)).expect("jobs");
         let classes: BTreeSet<&str> = sample(1).iter().map(|job| job.fault.class()).collect();
-        assert_eq!((sample(1).len(), classes.len()), (SAMPLE, 12));
+        assert_eq!((sample(1).len(), classes.len()), (SAMPLE, 13));
         assert_eq!(sample(1), sample(1));
         assert_ne!(sample(1), sample(2));
     }

@@ -19,10 +19,11 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
 use super::super::{Ground, said_by};
+use super::installed::PROGRAM;
 use crate::cluster;
 use crate::faults::{Proxy, Victim};
 use crate::node::network::{self, DNS_IP, NODE_IP};
-use crate::{paths, tail};
+use crate::{machine, paths, tail};
 
 const NAME: &str = "vworkspace-app-operator";
 /// What of the chart the process needs; the rest is about its pod.
@@ -57,7 +58,8 @@ impl Desk {
     }
 
     /// Starts a proxy, and the operator behind it, which is started again whenever it is killed.
-    pub(super) async fn start(&self) -> Result<Operator> {
+    /// Its clock is off by so many seconds.
+    pub(super) async fn start(&self, clock: Option<i64>) -> Result<Operator> {
         self.free_lease().await?;
         let victim = Victim::default();
         let listener = network::listen(&self.network, &format!("{NODE_IP}:0"))?;
@@ -82,6 +84,7 @@ impl Desk {
                 network: self.network.clone(),
                 folder: self.folder.clone(),
                 namespace: self.ground.namespace.clone(),
+                clock,
             },
             proxy: Arc::clone(&proxy),
             victim,
@@ -132,6 +135,7 @@ struct Start {
     network: PathBuf,
     folder: PathBuf,
     namespace: String,
+    clock: Option<i64>,
 }
 
 impl Start {
@@ -143,14 +147,27 @@ impl Start {
         command.arg(format!("--net={}", self.network.display()));
         command.args(["--", "unshare", "--mount", "--", "sh", "-c"]);
         command.arg(r#"mount --bind "$0" /etc/resolv.conf && exec "$@""#);
-        command.arg(self.folder.join("resolv.conf")).arg(&self.program);
+        command.arg(self.folder.join("resolv.conf")).arg(self.program()?);
         command.args(["--listen=127.0.0.1:0", "--cluster-id=lab"]);
         command.arg(format!("--namespace={}", self.namespace));
         command.arg(format!("--watch-namespaces={}", self.namespace));
         command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
         command.env("KUBECONFIG", self.folder.join("kubeconfig"));
+        if let Some(seconds) = self.clock {
+            command.env("LD_PRELOAD", machine::WRONG_CLOCK).env("FAKETIME", format!("{seconds:+}s"));
+            // Only what a clock on the wall shows: a machine never takes time back by itself.
+            command.env("FAKETIME_DONT_FAKE_MONOTONIC", "1");
+        }
         command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log).kill_on_drop(true);
         command.spawn().context("failed to start the operator with setpriv, nsenter and unshare (util-linux)")
+    }
+
+    /// A static program cannot be told a wrong time: there it is the one that was built for the tests, from the same sources.
+    fn program(&self) -> Result<PathBuf> {
+        match self.clock {
+            None => Ok(self.program.clone()),
+            Some(_) => Ok(std::env::current_exe()?.with_file_name(PROGRAM)),
+        }
     }
 }
 

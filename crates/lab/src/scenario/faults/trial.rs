@@ -70,7 +70,7 @@ impl Lane {
     /// One run without faults.
     pub(super) async fn undisturbed(&self, workload: Workload, charts: &Charts) -> Result<Baseline> {
         let recorder = Recorder::start(&self.ground).await?;
-        let operator = self.desk.start().await?;
+        let operator = self.desk.start(None).await?;
         let run = self.perform(workload, None, charts, &recorder, &operator).await;
         run.map_err(|error| self.explain(&error, &recorder, &operator))
             .with_context(|| format!("{workload} without any fault"))
@@ -86,7 +86,7 @@ impl Lane {
     ) -> Result<Ended> {
         let started = Instant::now();
         let recorder = Recorder::start(&self.ground).await?;
-        let operator = self.desk.start().await?;
+        let operator = self.desk.start(fault.clock()).await?;
         let run = self.perform(workload, Some(fault), charts, &recorder, &operator).await;
         let is_reached = operator.proxy.is_reached();
         let run = run.and_then(|run| {
@@ -111,9 +111,8 @@ impl Lane {
         let blindness = fault.map(Fault::blindness).unwrap_or_default();
         let patience = PATIENCE + blindness;
         let subject = Subject::new(&self.ground, recorder, charts, patience);
-        let is_late = matches!(fault, Some(Fault::LateWatch { .. }));
-        if is_late {
-            // It is about watches that begin after it.
+        if fault.is_some_and(Fault::is_lasting) {
+            // It is about everything that begins after it.
             operator.proxy.arm(fault.cloned());
         }
         operator.is_quiet(Duration::ZERO, patience).await?;
