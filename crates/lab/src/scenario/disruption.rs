@@ -8,7 +8,7 @@ use kube::ResourceExt;
 use kube::api::ListParams;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, sleep_until};
 
 use super::chart::Chart;
 use super::faults::history::{Recorder, Version};
@@ -21,6 +21,10 @@ use crate::node::processes::API_SERVER;
 pub(super) const LEADER: Scenario = scenario(
     "disruption_of_the_leader_another_replica_takes_over_within_15_s_and_both_killed_at_once_come_back",
     |ground| Box::pin(leader_killed(ground)),
+);
+pub(super) const LEADER_FROZEN: Scenario = scenario(
+    "disruption_of_a_leader_that_sleeps_for_20_s_and_wakes_up_deposed_changes_nothing_about_an_upgrade",
+    |ground| Box::pin(leader_frozen(ground)),
 );
 pub(super) const API_SERVER_KILLED: Scenario = scenario(
     "disruption_of_the_api_server_in_the_middle_of_an_upgrade_changes_nothing_about_its_end",
@@ -42,6 +46,8 @@ const fn scenario(name: &'static str, run: for<'a> fn(&'a Ground) -> Running<'a>
 /// How long a step may take after something was away: everybody finds the API server again in their own time.
 const PATIENCE: Duration = Duration::from_secs(150);
 const TAKE_OVER: Duration = Duration::from_secs(15);
+/// Longer than the lease, and shorter than the kubelet's patience with a process that does not answer.
+const ASLEEP: Duration = Duration::from_secs(20);
 const FROZEN: Duration = Duration::from_secs(30);
 /// How long Flux is away, and how often the instance is looked at meanwhile: not at all, its every version is recorded.
 const AWAY: Duration = Duration::from_secs(10);
@@ -78,7 +84,7 @@ async fn leader_killed(ground: &Ground) -> Result<()> {
     installed::scale(ground, 2).await?;
     let told = upgrade(ground, TAKE_OVER, async |subject| {
         let leader = holder(ground).await?;
-        kill_replicas(ground, |pod| leader.starts_with(pod)).await?;
+        signal_replicas(ground, Signal::KILL, |pod| leader.starts_with(pod)).await?;
         let killed = Instant::now();
         let successor = another_holder(ground, &leader).await?;
         let took = killed.elapsed();
@@ -93,7 +99,7 @@ async fn leader_killed(ground: &Ground) -> Result<()> {
         let second = Wish { version: &subject.charts.new, greeting: "second", delay: 3, ..subject.first() };
         subject.wish(&second).await?;
         subject.is_running("upgrade").await?;
-        kill_replicas(ground, |_| true).await?;
+        signal_replicas(ground, Signal::KILL, |_| true).await?;
         let killed = Instant::now();
         subject.is_done().await?;
         println!(
@@ -104,6 +110,30 @@ async fn leader_killed(ground: &Ground) -> Result<()> {
     })
     .await;
     // Whatever the outcome: others expect one.
+    installed::scale(ground, 1).await?;
+    told
+}
+
+async fn leader_frozen(ground: &Ground) -> Result<()> {
+    installed::scale(ground, 2).await?;
+    let told = upgrade(ground, TAKE_OVER, async |subject| {
+        let leader = holder(ground).await?;
+        signal_replicas(ground, Signal::STOP, |pod| leader.starts_with(pod)).await?;
+        let frozen = Instant::now();
+        let successor = another_holder(ground, &leader).await?;
+        subject.is_done().await?;
+        // The next change is under way by the successor when the sleeper wakes up with its plans of before.
+        let second = Wish { version: &subject.charts.new, greeting: "second", delay: 3, ..subject.first() };
+        subject.wish(&second).await?;
+        subject.is_running("upgrade").await?;
+        sleep_until(frozen + ASLEEP).await;
+        signal_replicas(ground, Signal::CONT, |pod| leader.starts_with(pod)).await?;
+        subject.is_done().await?;
+        let now = holder(ground).await?;
+        ensure!(now == successor, "{now} leads after the sleeper woke up, not {successor}");
+        Ok(())
+    })
+    .await;
     installed::scale(ground, 1).await?;
     told
 }
@@ -120,8 +150,8 @@ async fn another_holder(ground: &Ground, former: &str) -> Result<String> {
     Ok(text_at(&lease.data, "/spec/holderIdentity").to_owned())
 }
 
-/// Kills the processes of replicas without a warning.
-async fn kill_replicas(ground: &Ground, is_chosen: impl Fn(&str) -> bool) -> Result<()> {
+/// Sends a signal to the processes of replicas.
+async fn signal_replicas(ground: &Ground, sent: Signal, is_chosen: impl Fn(&str) -> bool) -> Result<()> {
     let pods = ground.cluster.dynamic("v1", "Pod", Some(NAMESPACE));
     let labelled = ListParams::default().labels(&format!("app.kubernetes.io/name={NAME}"));
     let pods = pods.list(&labelled).await?.items;
@@ -138,7 +168,7 @@ async fn kill_replicas(ground: &Ground, is_chosen: impl Fn(&str) -> bool) -> Res
         .map(|process| process.pid)
         .collect();
     ensure!(!victims.is_empty(), "none of the replicas {chosen:?} has a process");
-    victims.into_iter().try_for_each(|pid| signal(pid, Signal::KILL))
+    victims.into_iter().try_for_each(|pid| signal(pid, sent))
 }
 
 async fn api_server_killed(ground: &Ground) -> Result<()> {

@@ -109,6 +109,7 @@ pub(crate) const ALL: &[Scenario] = &[
     operator_chart::SCENARIO,
     faults::SCENARIO,
     disruption::LEADER,
+    disruption::LEADER_FROZEN,
     disruption::API_SERVER_KILLED,
     disruption::ETCD_FROZEN,
     disruption::FLUX_AWAY,
