@@ -46,6 +46,8 @@ const fn scenario(name: &'static str, run: for<'a> fn(&'a Ground) -> Running<'a>
 /// How long a step may take after something was away: everybody finds the API server again in their own time.
 const PATIENCE: Duration = Duration::from_secs(150);
 const TAKE_OVER: Duration = Duration::from_secs(15);
+/// How long it may take after the API server is back until the operator sees again what happens.
+const RECONNECT: Duration = Duration::from_secs(20);
 /// Longer than the lease, and shorter than the kubelet's patience with a process that does not answer.
 const ASLEEP: Duration = Duration::from_secs(20);
 const FROZEN: Duration = Duration::from_secs(30);
@@ -172,12 +174,11 @@ async fn signal_replicas(ground: &Ground, sent: Signal, is_chosen: impl Fn(&str)
 }
 
 async fn api_server_killed(ground: &Ground) -> Result<()> {
-    upgrade(ground, Duration::from_secs(15), async |_| signal(process(ground, API_SERVER)?, Signal::KILL))
-        .await
+    upgrade(ground, RECONNECT, async |_| signal(process(ground, API_SERVER)?, Signal::KILL)).await
 }
 
 async fn etcd_frozen(ground: &Ground) -> Result<()> {
-    upgrade(ground, FROZEN + PATIENCE, async |_| {
+    upgrade(ground, FROZEN + RECONNECT, async |_| {
         let etcd = process(ground, "etcd")?;
         signal(etcd, Signal::STOP)?;
         // The fault itself takes this long; nothing can be watched meanwhile.
