@@ -14,7 +14,8 @@ pub(crate) enum Fault {
     KillBefore { write: usize },
     /// The write is done, and the program is killed before it knows.
     KillAfter { write: usize },
-    /// As before, and the lists that the next process asks for are those of the first one.
+    /// As before, and the next process meets an API server that lags: its lists are those of the first one, and the watches
+    /// after them begin late.
     KillAndStaleLists { write: usize },
     /// The write is done, and its answer is lost.
     LoseReply { write: usize },
@@ -34,7 +35,8 @@ pub(crate) enum Fault {
     LateWatch { kind: Kind, millis: u64 },
     /// The program's clock is off by so many seconds, for as long as it runs.
     Clock { seconds: i64 },
-    /// The watch of a kind expires, and the list that follows is the one that the program was given first.
+    /// The watch of a kind expires, the list that follows is the one that the program was given first, and the watch after
+    /// it begins late.
     StaleList { write: usize, kind: Kind },
 }
 
@@ -64,6 +66,8 @@ const WATCH_CODES: [u16; 4] = [410, 429, 500, 503];
 const LATE_REPLY: [u64; 2] = [3000, 17_000];
 const FREEZE: [u64; 2] = [2500, 7000];
 const LATE_WATCH: [u64; 2] = [400, 1500];
+/// How far an API server is behind that shows the past.
+pub(crate) const LAG: Duration = Duration::from_millis(2500);
 const CLOCKS: [i64; 2] = [3600, -3600];
 
 impl Fault {
@@ -128,23 +132,23 @@ impl Fault {
         }
     }
 
-    /// For how long the program cannot know what is going on, by this fault.
+    /// For how long the program cannot know what is going on, or cannot say it, by this fault.
     pub(crate) fn blindness(&self) -> Duration {
         match self {
+            Self::Clock { .. } => Duration::ZERO,
             Self::LateReply { millis, .. }
             | Self::FreezeWatch { millis, .. }
             | Self::LateWatch { millis, .. } => Duration::from_millis(*millis),
-            // The watch is taken up again after a pause, which doubles.
-            Self::CutWatches { .. } | Self::ExpireWatches { .. } | Self::RefuseWatches { .. } => {
-                Duration::from_secs(3)
-            }
+            // A process starts again, gets the lease and fills its caches; or a watch is taken up again after a pause.
             Self::KillBefore { .. }
             | Self::KillAfter { .. }
             | Self::LoseReply { .. }
-            | Self::Refuse { .. }
-            | Self::Clock { .. } => Duration::ZERO,
-            // The past is shown once more, event by event.
-            Self::KillAndStaleLists { .. } | Self::StaleList { .. } => Duration::from_secs(3),
+            | Self::CutWatches { .. }
+            | Self::ExpireWatches { .. }
+            | Self::RefuseWatches { .. } => Duration::from_secs(3),
+            // The pause after a refusal doubles.
+            Self::Refuse { times, .. } => Duration::from_secs(if *times == 1 { 3 } else { 10 }),
+            Self::KillAndStaleLists { .. } | Self::StaleList { .. } => Duration::from_secs(3) + LAG,
         }
     }
 }

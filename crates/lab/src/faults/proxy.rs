@@ -23,7 +23,7 @@ use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{Instant, sleep};
 
-use super::fault::Fault;
+use super::fault::{Fault, LAG};
 use super::request::{Request, Target};
 use super::watch_stream::{self, Disturbance};
 use crate::process_table;
@@ -37,6 +37,11 @@ pub(crate) struct Victim(Arc<Mutex<Option<i32>>>);
 impl Victim {
     pub(crate) fn is(&self, pid: Option<u32>) {
         *locked(&self.0) = pid.map(u32::cast_signed);
+    }
+
+    /// Whether a fault has killed it.
+    pub(crate) fn was_killed(&self) -> bool {
+        locked(&self.0).is_none()
     }
 
     /// Without a warning; returns when it does nothing any more.
@@ -72,13 +77,17 @@ struct State {
     is_reached: bool,
     writes: usize,
     last_write: Option<Instant>,
-    /// Whether the process that runs now has the lease.
+    /// Which process runs now, counted from the first.
+    life: usize,
+    /// Whether it has the lease.
     is_leading: bool,
     log: Vec<String>,
     /// The first answer to each list.
     first_lists: HashMap<Target, Bytes>,
     /// Lists that are answered from the past, once.
     stale: HashSet<Target>,
+    /// Watches that begin late, once, because their list was.
+    lagging: HashSet<Target>,
     /// The code for watches that begin, and those which have had it.
     refused_watches: Option<(u16, HashSet<Target>)>,
 }
@@ -123,9 +132,13 @@ impl Proxy {
         state.log.clear();
     }
 
-    /// From now on nothing goes wrong.
+    /// From now on nothing goes wrong; only watches that are late stay so.
     pub(crate) fn disarm(&self) {
-        self.shared.state().fault = None;
+        let mut state = self.shared.state();
+        state.fault = None;
+        state.stale.clear();
+        state.lagging.clear();
+        state.refused_watches = None;
     }
 
     /// How many writes there were since it was armed.
@@ -145,7 +158,9 @@ impl Proxy {
 
     /// Another process starts: it does not have the lease.
     pub(crate) fn restarted(&self) {
-        self.shared.state().is_leading = false;
+        let mut state = self.shared.state();
+        state.is_leading = false;
+        state.life += 1;
     }
 
     /// Whether the process leads and has written nothing for a while.
@@ -190,10 +205,10 @@ impl Shared {
             Request::Watch(target) => self.watch(request, target).await,
             Request::List(target) => self.list(request, target).await,
             Request::Lease => {
-                let is_read = request.method() == http::Method::GET;
+                let (is_read, life) = (request.method() == http::Method::GET, self.state().life);
                 let answer = self.forward(request).await?;
                 if !is_read && answer.status().is_success() {
-                    self.state().is_leading = true;
+                    self.state().leads(life);
                 }
                 whole(answer).await
             }
@@ -241,6 +256,9 @@ impl Shared {
         if let Some(code) = self.state().refuses_watch(&target) {
             return Ok(refusal(code));
         }
+        if self.state().lags(&target) {
+            sleep(LAG).await;
+        }
         let late = self.state().lateness(&target);
         // Subscribed before the watch begins: a disturbance meanwhile must not be missed.
         let disturbances = self.disturbances.subscribe();
@@ -287,7 +305,8 @@ impl State {
         let step = self.step(number);
         let told = if step == Step::Forward { String::new() } else { format!("  <- {step:?}") };
         self.log.push(format!("{number:>3}  {what}{told}"));
-        self.is_reached |= step != Step::Forward;
+        self.is_reached |=
+            step != Step::Forward && !matches!(self.fault, Some(Fault::KillAndStaleLists { .. }));
         (number, step)
     }
 
@@ -327,14 +346,15 @@ impl State {
             Fault::FreezeWatch { write, kind, millis } if write == number => {
                 Disturbance::Freeze(kind, Instant::now() + Duration::from_millis(millis))
             }
+            // Reached when a list was given, which is later.
             Fault::StaleList { write, kind } if write == number => {
                 let of_kind = self.first_lists.keys().filter(|target| target.plural == kind.plural());
                 self.stale = of_kind.cloned().collect();
-                Disturbance::Expire(Some(kind))
+                return Some(Disturbance::Expire(Some(kind)));
             }
             Fault::KillAndStaleLists { write } if write == number => {
                 self.stale = self.first_lists.keys().cloned().collect();
-                Disturbance::None
+                return Some(Disturbance::None);
             }
             _ => return None,
         };
@@ -351,6 +371,19 @@ impl State {
         }
     }
 
+    /// Somebody has the lease; a process that was killed meanwhile has nothing of it. It is not at rest before it has had
+    /// the time to do something.
+    fn leads(&mut self, life: usize) {
+        if life == self.life && !self.is_leading {
+            self.is_leading = true;
+            self.last_write = Some(Instant::now());
+        }
+    }
+
+    fn lags(&mut self, target: &Target) -> bool {
+        self.lagging.remove(target)
+    }
+
     fn refuses_watch(&mut self, target: &Target) -> Option<u16> {
         let (code, known) = self.refused_watches.as_mut()?;
         known.insert(target.clone()).then_some(*code)
@@ -358,7 +391,11 @@ impl State {
 
     /// The first answer to a list, if it is to be given again.
     fn past(&mut self, target: &Target) -> Option<Bytes> {
-        self.stale.take(target).and_then(|target| self.first_lists.get(&target).cloned())
+        let target = self.stale.take(target)?;
+        let past = self.first_lists.get(&target).cloned()?;
+        self.is_reached = true;
+        self.lagging.insert(target);
+        Some(past)
     }
 }
 

@@ -64,11 +64,12 @@ async fn pass_on(
 ) -> Result<(), Gone> {
     let send = |item| client.unbounded_send(item).map_err(|_| Gone);
     let is_mine = |kind: Kind| kind.plural() == plural;
-    disturbances.mark_unchanged();
+    // An error of ours stands on a line of its own.
+    let mut is_between_lines = true;
     loop {
         tokio::select! {
             biased;
-            changed = disturbances.changed() => {
+            changed = disturbances.changed(), if is_between_lines => {
                 changed.map_err(|_| Gone)?;
                 let what = disturbances.borrow_and_update().clone();
                 match what {
@@ -82,6 +83,7 @@ async fn pass_on(
             }
             event = events.next() => {
                 let Some((at, piece)) = event else { return Ok(()) };
+                is_between_lines = piece.ends_with(b"\n");
                 sleep_until(at + late).await;
                 send(Ok(Frame::data(piece)))?;
             }

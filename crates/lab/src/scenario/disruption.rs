@@ -8,22 +8,23 @@ use kube::ResourceExt;
 use kube::api::ListParams;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::time::{Instant, sleep};
 
 use super::chart::Chart;
-use super::faults::history::{Recorder, Version};
+use super::faults::history::{RELEASE, Recorder, Version};
 use super::faults::installed::{self, NAME, NAMESPACE, PROGRAM};
 use super::faults::truth;
 use super::faults::workload::{Charts, Subject, Wish};
 use super::{Ground, Running, Scenario, seen, text_at};
 use crate::node::processes::API_SERVER;
+use crate::process_table;
 
 pub(super) const LEADER: Scenario = scenario(
     "disruption_of_the_leader_another_replica_takes_over_within_15_s_and_both_killed_at_once_come_back",
     |ground| Box::pin(leader_killed(ground)),
 );
 pub(super) const LEADER_FROZEN: Scenario = scenario(
-    "disruption_of_a_leader_that_sleeps_for_20_s_and_wakes_up_deposed_changes_nothing_about_an_upgrade",
+    "disruption_of_a_leader_that_sleeps_and_wakes_up_deposed_changes_nothing_about_an_upgrade",
     |ground| Box::pin(leader_frozen(ground)),
 );
 pub(super) const API_SERVER_KILLED: Scenario = scenario(
@@ -48,10 +49,10 @@ const PATIENCE: Duration = Duration::from_secs(150);
 const TAKE_OVER: Duration = Duration::from_secs(15);
 /// How long it may take after the API server is back until the operator sees again what happens.
 const RECONNECT: Duration = Duration::from_secs(20);
-/// Longer than the lease, and shorter than the kubelet's patience with a process that does not answer.
-const ASLEEP: Duration = Duration::from_secs(20);
+/// The kubelet's patience with a process that does not answer.
+const KUBELET: Duration = Duration::from_secs(25);
 const FROZEN: Duration = Duration::from_secs(30);
-/// How long Flux is away, and how often the instance is looked at meanwhile: not at all, its every version is recorded.
+/// How long Flux is away; every version of the instance is recorded meanwhile.
 const AWAY: Duration = Duration::from_secs(10);
 const FLUX: [&str; 2] = ["source-controller", "helm-controller"];
 
@@ -76,6 +77,8 @@ async fn upgrade(
         let version = text_at(&settings.data, "/data/version");
         ensure!(version.starts_with(&charts.new), "version {version} runs, not {}", charts.new);
         subject.is_deleted().await?;
+        let is_gone = |recorder: &Recorder| recorder.newest(RELEASE).is_none();
+        recorder.until("the release is gone", PATIENCE, is_gone).await?;
         let lies = truth::lies(&recorder.versions(), blindness);
         if lies.is_empty() { Ok(()) } else { bail!("it lied:\n  {}", lies.join("\n  ")) }
     };
@@ -83,10 +86,9 @@ async fn upgrade(
 }
 
 async fn leader_killed(ground: &Ground) -> Result<()> {
-    installed::scale(ground, 2).await?;
-    let told = upgrade(ground, TAKE_OVER, async |subject| {
+    with_two_replicas(ground, async |subject| {
         let leader = holder(ground).await?;
-        signal_replicas(ground, Signal::KILL, |pod| leader.starts_with(pod)).await?;
+        send(Signal::KILL, &replicas(ground, |pod| leader.starts_with(pod)).await?)?;
         let killed = Instant::now();
         let successor = another_holder(ground, &leader).await?;
         let took = killed.elapsed();
@@ -95,13 +97,15 @@ async fn leader_killed(ground: &Ground) -> Result<()> {
             "{successor} leads only {} ms after {leader} was killed",
             took.as_millis()
         );
+        // The process that the kubelet starts again in the same pod would be too late.
+        ensure!(pod_of(&successor) != pod_of(&leader), "{successor} succeeded {leader}: no other replica");
         println!("     another replica leads {} ms after the leader was killed", took.as_millis());
         subject.is_done().await?;
         // Both at once, in the middle of the next change.
         let second = Wish { version: &subject.charts.new, greeting: "second", delay: 3, ..subject.first() };
         subject.wish(&second).await?;
         subject.is_running("upgrade").await?;
-        signal_replicas(ground, Signal::KILL, |_| true).await?;
+        send(Signal::KILL, &replicas(ground, |_| true).await?)?;
         let killed = Instant::now();
         subject.is_done().await?;
         println!(
@@ -110,34 +114,50 @@ async fn leader_killed(ground: &Ground) -> Result<()> {
         );
         Ok(())
     })
-    .await;
-    // Whatever the outcome: others expect one.
-    installed::scale(ground, 1).await?;
-    told
+    .await
 }
 
 async fn leader_frozen(ground: &Ground) -> Result<()> {
-    installed::scale(ground, 2).await?;
-    let told = upgrade(ground, TAKE_OVER, async |subject| {
+    with_two_replicas(ground, async |subject| {
         let leader = holder(ground).await?;
-        signal_replicas(ground, Signal::STOP, |pod| leader.starts_with(pod)).await?;
-        let frozen = Instant::now();
+        let sleeper = Frozen::now(replicas(ground, |pod| leader.starts_with(pod)).await?)?;
+        let since = Instant::now();
         let successor = another_holder(ground, &leader).await?;
         subject.is_done().await?;
         // The next change is under way by the successor when the sleeper wakes up with its plans of before.
-        let second = Wish { version: &subject.charts.new, greeting: "second", delay: 3, ..subject.first() };
+        let second = Wish { version: &subject.charts.new, greeting: "second", delay: 8, ..subject.first() };
         subject.wish(&second).await?;
         subject.is_running("upgrade").await?;
-        sleep_until(frozen + ASLEEP).await;
-        signal_replicas(ground, Signal::CONT, |pod| leader.starts_with(pod)).await?;
+        let asleep = since.elapsed();
+        ensure!(asleep < KUBELET, "this took {} ms: the kubelet may have replaced it", asleep.as_millis());
+        drop(sleeper);
         subject.is_done().await?;
+        println!("     the leader slept for {} ms", asleep.as_millis());
         let now = holder(ground).await?;
         ensure!(now == successor, "{now} leads after the sleeper woke up, not {successor}");
         Ok(())
     })
-    .await;
-    installed::scale(ground, 1).await?;
-    told
+    .await
+}
+
+/// The same, with a replica that can take over.
+async fn with_two_replicas(
+    ground: &Ground,
+    disturb: impl AsyncFnOnce(&Subject<'_>) -> Result<()>,
+) -> Result<()> {
+    let scaled = installed::scale(ground, 2).await;
+    let told = match scaled {
+        Ok(()) => upgrade(ground, TAKE_OVER, disturb).await,
+        Err(error) => Err(error),
+    };
+    // Whatever the outcome: others expect one.
+    let restored = installed::scale(ground, 1).await;
+    told.and(restored)
+}
+
+/// `POD_PID_TIME`, as the lease names a process.
+fn pod_of(holder: &str) -> &str {
+    holder.split('_').next().unwrap_or(holder)
 }
 
 async fn holder(ground: &Ground) -> Result<String> {
@@ -152,38 +172,50 @@ async fn another_holder(ground: &Ground, former: &str) -> Result<String> {
     Ok(text_at(&lease.data, "/spec/holderIdentity").to_owned())
 }
 
-/// Sends a signal to the processes of replicas.
-async fn signal_replicas(ground: &Ground, sent: Signal, is_chosen: impl Fn(&str) -> bool) -> Result<()> {
+/// The processes of replicas.
+async fn replicas(ground: &Ground, is_chosen: impl Fn(&str) -> bool) -> Result<Vec<i32>> {
     let pods = ground.cluster.dynamic("v1", "Pod", Some(NAMESPACE));
     let labelled = ListParams::default().labels(&format!("app.kubernetes.io/name={NAME}"));
     let pods = pods.list(&labelled).await?.items;
     let chosen: Vec<String> =
         pods.iter().filter(|pod| is_chosen(&pod.name_any())).filter_map(ResourceExt::uid).collect();
     let node = ground.cluster.node.as_ref().context("this cluster has no node of ours")?;
-    let processes = node.processes();
-    let is_ours = |program: &str, pid_is_in: &dyn Fn(&str) -> bool| {
-        program == PROGRAM && chosen.iter().any(|uid| pid_is_in(uid))
+    let is_chosen = |process: &&process_table::Running| {
+        process.program() == PROGRAM && chosen.iter().any(|uid| process.is_in_pod(uid))
     };
-    let victims: Vec<i32> = processes
-        .iter()
-        .filter(|process| is_ours(process.program(), &|uid| process.is_in_pod(uid)))
-        .map(|process| process.pid)
-        .collect();
-    ensure!(!victims.is_empty(), "none of the replicas {chosen:?} has a process");
-    victims.into_iter().try_for_each(|pid| signal(pid, sent))
+    let found: Vec<i32> = node.processes().iter().filter(is_chosen).map(|process| process.pid).collect();
+    ensure!(!found.is_empty(), "none of the replicas {chosen:?} has a process");
+    Ok(found)
+}
+
+/// Processes that do nothing for as long as this lives, however it ends.
+struct Frozen(Vec<i32>);
+
+impl Frozen {
+    fn now(pids: Vec<i32>) -> Result<Self> {
+        let frozen = Self(pids);
+        send(Signal::STOP, &frozen.0)?;
+        Ok(frozen)
+    }
+}
+
+impl Drop for Frozen {
+    fn drop(&mut self) {
+        // One that has ended needs no waking.
+        let _ = send(Signal::CONT, &self.0);
+    }
 }
 
 async fn api_server_killed(ground: &Ground) -> Result<()> {
-    upgrade(ground, RECONNECT, async |_| signal(process(ground, API_SERVER)?, Signal::KILL)).await
+    upgrade(ground, RECONNECT, async |_| send(Signal::KILL, &[process(ground, API_SERVER)?])).await
 }
 
 async fn etcd_frozen(ground: &Ground) -> Result<()> {
     upgrade(ground, FROZEN + RECONNECT, async |_| {
-        let etcd = process(ground, "etcd")?;
-        signal(etcd, Signal::STOP)?;
+        let _etcd = Frozen::now(vec![process(ground, "etcd")?])?;
         // The fault itself takes this long; nothing can be watched meanwhile.
         sleep(FROZEN).await;
-        signal(etcd, Signal::CONT)
+        Ok(())
     })
     .await
 }
@@ -201,8 +233,8 @@ async fn flux_away(ground: &Ground) -> Result<()> {
         scale_flux(ground, 1).await
     })
     .await;
-    scale_flux(ground, 1).await?;
-    told
+    // Whatever the outcome: others need it.
+    told.and(scale_flux(ground, 1).await)
 }
 
 async fn scale_flux(ground: &Ground, replicas: i64) -> Result<()> {
@@ -220,7 +252,10 @@ fn process(ground: &Ground, program: &str) -> Result<i32> {
     found.map(|process| process.pid).with_context(|| format!("{program} does not run"))
 }
 
-fn signal(pid: i32, signal: Signal) -> Result<()> {
-    let pid = Pid::from_raw(pid).context("no process has number 0")?;
-    kill_process(pid, signal).with_context(|| format!("failed to send {signal:?} to process {pid:?}"))
+fn send(signal: Signal, pids: &[i32]) -> Result<()> {
+    for pid in pids {
+        let known = Pid::from_raw(*pid).context("no process has number 0")?;
+        kill_process(known, signal).with_context(|| format!("failed to send {signal:?} to process {pid}"))?;
+    }
+    Ok(())
 }

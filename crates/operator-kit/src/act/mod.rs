@@ -54,6 +54,8 @@ pub enum Cause {
     Invalid,
     /// The API server, or a webhook that it asks, does not answer.
     Unavailable,
+    /// It should be gone, and is there although no cache shows it.
+    StillThere,
 }
 
 impl Refusal {
@@ -74,7 +76,7 @@ pub(crate) enum Error {
     Refused { verb: &'static str, object: String, fault: Fault, message: String },
     #[error("failed to {verb} {object}: no answer from the API server within {} s", ANSWER.as_secs())]
     NoAnswer { verb: &'static str, object: String },
-    #[error("failed to let go of the object: {object} is still there, and the cache does not show it")]
+    #[error("failed to let go: {object} should be gone and is still there, although no watch shows it")]
     StillThere { object: String },
     #[error("failed to write the status of {object} as JSON: {source}")]
     Status { object: String, source: serde_json::Error },
@@ -87,7 +89,7 @@ impl Error {
             Error::Conflict { .. } | Error::Foreign { .. } => "owned",
             Error::Refused { fault, .. } => fault.category(),
             Error::NoAnswer { .. } => Fault::Unreachable.category(),
-            Error::StillThere { .. } => "stale",
+            Error::StillThere { .. } => "still_there",
             Error::Status { .. } => "serialize",
         }
     }
@@ -100,7 +102,8 @@ impl Error {
             Error::Refused { object, fault: Fault::Invalid, .. } => (object, Cause::Invalid),
             Error::Refused { object, fault: Fault::Unreachable | Fault::Other, .. }
             | Error::NoAnswer { object, .. } => (object, Cause::Unavailable),
-            Error::Refused { .. } | Error::StillThere { .. } | Error::Status { .. } => return None,
+            Error::StillThere { object } => (object, Cause::StillThere),
+            Error::Refused { .. } | Error::Status { .. } => return None,
         };
         let message = self.to_string().chars().take(LONGEST_MESSAGE).collect();
         Some(Refusal { object: object.clone(), cause, message })
@@ -108,10 +111,7 @@ impl Error {
 
     /// Somebody was faster: the watch will show it, and nothing is wrong.
     pub(crate) fn is_stale(&self) -> bool {
-        matches!(
-            self,
-            Error::Refused { fault: Fault::Conflict | Fault::NotInstalled, .. } | Error::StillThere { .. }
-        )
+        matches!(self, Error::Refused { fault: Fault::Conflict | Fault::NotInstalled, .. })
     }
 }
 
@@ -191,9 +191,12 @@ impl<'a> Task<'a> {
         if plan.finalizer == Finalizer::Hold {
             self.set_finalizer(plan.finalizer).await?;
         }
-        let refused = self.children(plan, caches).await.err();
-        let refusal = refused.as_ref().and_then(Error::refusal);
         let releases = plan.finalizer == Finalizer::Release && self.has_finalizer();
+        let mut refused = self.children(plan, caches).await.err();
+        if releases && refused.is_none() {
+            refused = self.check_gone(&plan.gone).await.err();
+        }
+        let refusal = refused.as_ref().and_then(Error::refusal);
         let knows = knows(known, refused.as_ref(), refusal.as_ref());
         self.outcome.is_news = knows == Knows::Better;
         self.outcome.refusal = refusal;
@@ -201,7 +204,6 @@ impl<'a> Task<'a> {
         match knows {
             // The status of an object that ends with its finalizer is nobody's to read.
             Knows::Well if releases && self.outcome.errors.is_empty() => {
-                self.check_gone(&plan.gone).await?;
                 self.set_finalizer(plan.finalizer).await
             }
             Knows::Well => self.status(plan).await,

@@ -74,15 +74,16 @@ fn told(kind: &str, object: &Value) -> Value {
         .map(|owner| format!("{} {}", text_at(owner, "/kind"), text_at(owner, "/name")))
         .collect();
     let mut told = json!({"owners": owners, "labels": at("/metadata/labels"),
-        "isGoing": !at("/metadata/deletionTimestamp").is_null()});
+        "finalizers": at("/metadata/finalizers"), "isGoing": !at("/metadata/deletionTimestamp").is_null()});
     let more = match kind {
-        KIND => json!({"spec": at("/spec"), "finalizers": at("/metadata/finalizers"),
+        KIND => json!({"spec": at("/spec"),
             "generation": at("/metadata/generation"), "status": status(&at("/status"))}),
         RELEASE => json!({"spec": at("/spec"), "generation": at("/metadata/generation"),
             "history": history(object)}),
         REPOSITORY => json!({"spec": at("/spec"), "generation": at("/metadata/generation"),
             "revision": at("/status/artifact/revision")}),
         "ConfigMap" => json!({"data": at("/data")}),
+        "Deployment" => json!({"spec": at("/spec")}),
         // Helm keeps its releases in them, with the time of each as a label.
         "Secret" => json!({"labels": text_at(object, "/metadata/labels/status")}),
         _ => json!({}),

@@ -1,6 +1,7 @@
 //! Every version of what a run is about, in the order in which the API server made them: versions of all kinds count
 //! upwards together.
 
+use std::collections::HashSet;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -21,7 +22,7 @@ use super::super::{Ground, text_at};
 
 /// What is recorded.
 const KINDS: [(&str, &str); 3] = [(APPS, KIND), (HELM, RELEASE), (SOURCE, REPOSITORY)];
-pub(super) const RELEASE: &str = "HelmRelease";
+pub(in super::super) const RELEASE: &str = "HelmRelease";
 pub(super) const REPOSITORY: &str = "OCIRepository";
 
 /// One version of an object.
@@ -190,6 +191,8 @@ async fn record(
 ) {
     // Goes on where it was after a break; after an API server that was away it has to look anew, and may have missed some.
     let (mut has_begun, mut is_after_gap) = (false, false);
+    // What a list shows anew; what it does not is gone.
+    let mut listed: Option<HashSet<String>> = None;
     let mut events = pin!(watcher(api, watcher::Config::default()).default_backoff());
     while let Some(event) = events.next().await {
         let (object, is_gone) = match event {
@@ -202,10 +205,22 @@ async fn record(
             }
             Ok(Event::Init) => {
                 is_after_gap = has_begun;
+                listed = has_begun.then(HashSet::new);
                 continue;
             }
-            Ok(Event::InitDone) | Err(_) => continue,
+            Ok(Event::InitDone) => {
+                if let Some(listed) = listed.take() {
+                    let mut known = locked(&versions);
+                    note_gone(&mut known, kind, &listed);
+                    tell.send_modify(|progress| progress.versions = known.len());
+                }
+                continue;
+            }
+            Err(_) => continue,
         };
+        if let Some(listed) = &mut listed {
+            listed.extend(object.uid());
+        }
         let number = object.resource_version().and_then(|number| number.parse().ok()).unwrap_or_default();
         let mut object = object;
         object.managed_fields_mut().clear();
@@ -216,12 +231,23 @@ async fn record(
             .iter()
             .any(|version| version.kind == kind && version.number == number && version.is_gone == is_gone)
         {
+            is_after_gap = false;
             continue;
         }
         known.push(Version { kind, number, seen: Instant::now(), object, is_gone, is_after_gap });
         is_after_gap = false;
         tell.send_modify(|progress| progress.versions = known.len());
     }
+}
+
+/// What ended while nobody looked: it is not among what is there now.
+fn note_gone(versions: &mut Vec<Version>, kind: &'static str, listed: &HashSet<String>) {
+    let mut of_kind = versions.iter().filter(|version| version.kind == kind);
+    let Some(newest) = of_kind.next_back().filter(|newest| !newest.is_gone && !listed.contains(newest.uid()))
+    else {
+        return;
+    };
+    versions.push(Version { seen: Instant::now(), is_gone: true, is_after_gap: true, ..newest.clone() });
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -1,7 +1,11 @@
-//! The installed operator's own program as a process beside the cluster, so that it can be started again at once: in the node's network and with the cluster's DNS, so that it reaches what
-//! its pod reaches, and with the rights of its chart; only the API server it reaches through the proxy.
+//! The installed operator's own program as a process beside the cluster, so that it can be started again at once: in the
+//! node's network and with the cluster's DNS, so that it reaches what its pod reaches, and with the rights of its chart; only
+//! the API server it reaches through the proxy.
 
 use std::fs::{self, File};
+use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,6 +17,7 @@ use k8s_openapi::api::core::v1::ServiceAccount;
 use kube::Config;
 use kube::api::{Api, DeleteParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
+use rustix::process::Signal;
 use serde_json::json;
 use tokio::process::{Child, Command};
 use tokio::task::JoinHandle;
@@ -29,9 +34,11 @@ const NAME: &str = "vworkspace-app-operator";
 /// What of the chart the process needs; the rest is about its pod.
 const RIGHTS: [&str; 3] = ["ServiceAccount", "Role", "RoleBinding"];
 const TOKEN_SECONDS: i64 = 6 * 3600;
+/// What a panic leaves in the log.
+const PANICS: [&str; 2] = ["panicked at", "a visit died"];
 const POLL: Duration = Duration::from_millis(25);
 
-/// What processes of one namespace are started with.
+/// What processes of one namespace are started with. Its folder, with the token, goes with it.
 pub(super) struct Desk {
     ground: Ground,
     folder: PathBuf,
@@ -74,7 +81,7 @@ impl Desk {
         };
         let text = json!({"apiVersion": "v1", "kind": "Config", "current-context": "proxy",
             "clusters": named("cluster"), "users": named("user"), "contexts": named("context")});
-        fs::write(&kubeconfig, text.to_string())?;
+        write_secret(&kubeconfig, &text.to_string())?;
         let log = self.folder.join("operator.log");
         fs::write(&log, "")?;
         let crash = Arc::new(Mutex::new(None));
@@ -104,6 +111,20 @@ impl Desk {
             other => other.map(|_| ()).context("failed to free the lease"),
         }
     }
+}
+
+impl Drop for Desk {
+    fn drop(&mut self) {
+        // What cannot be removed is overwritten by the next run.
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// A token: nobody else's to read.
+fn write_secret(file: &Path, text: &str) -> Result<()> {
+    let mut file = File::options().create(true).truncate(true).write(true).mode(0o600).open(file)?;
+    file.write_all(text.as_bytes())?;
+    Ok(())
 }
 
 /// The chart's own service account and roles, for this namespace only.
@@ -201,7 +222,8 @@ impl Keeper {
         let mut child = self.command.spawn()?;
         self.victim.is(child.id());
         let status = child.wait().await?;
-        ensure!(status.code().is_none(), "the operator ended by itself: {status}");
+        let was_killed = self.victim.was_killed() && status.signal() == Some(Signal::KILL.as_raw());
+        ensure!(was_killed, "the operator ended by itself: {status}");
         Ok(())
     }
 }
@@ -236,12 +258,16 @@ impl Operator {
         Ok(())
     }
 
-    pub(super) fn log(&self) -> &Path {
-        &self.log
+    /// A visit that panics does not end the process; it must not happen all the same.
+    pub(super) fn has_not_panicked(&self) -> Result<()> {
+        let log = fs::read_to_string(&self.log)?;
+        let panic = log.lines().find(|line| PANICS.iter().any(|sign| line.contains(sign)));
+        ensure!(panic.is_none(), "the operator panicked: {}", panic.unwrap_or_default());
+        Ok(())
     }
 
     pub(super) fn log_tail(&self) -> String {
-        tail::of(self.log(), 40)
+        tail::of(&self.log, 40)
     }
 }
 

@@ -51,6 +51,17 @@ pub(super) struct Ended {
     pub(super) took: Duration,
 }
 
+impl Ended {
+    /// It could not be tried, which is a failure too.
+    pub(super) fn not_run(error: &anyhow::Error) -> Self {
+        Self {
+            is_reached: false,
+            failure: Some(format!("it could not be run: {error:#}")),
+            took: Duration::ZERO,
+        }
+    }
+}
+
 impl Lane {
     pub(super) async fn prepare(ground: &Ground, program: &Path, number: usize) -> Result<Self> {
         let ground = Ground { namespace: format!("faults-{number}"), ..ground.clone() };
@@ -65,6 +76,13 @@ impl Lane {
         ground.until("v1", "ServiceAccount", "default", |_| true).await?;
         let empty = end_state::of(&ground, &kinds).await?;
         Ok(Self { ground, desk, kinds, empty })
+    }
+
+    /// Takes its namespace away.
+    pub(super) async fn remove(self) -> Result<()> {
+        // Instances whose operator is gone would hold it.
+        let _ = instance::clear(&self.ground).await;
+        self.ground.remove().await
     }
 
     /// One run without faults.
@@ -121,12 +139,21 @@ impl Lane {
         operator.proxy.arm(fault.cloned());
         subject.perform(workload).await?;
         operator.is_quiet(REST + blindness, patience).await?;
+        if workload.ends_deleted() {
+            // Sources are left to the garbage collector, which takes its time.
+            self.is_empty().await?;
+        }
         let (writes, log) = (operator.proxy.writes(), operator.proxy.log());
         let end = end_state::of(&self.ground, &self.kinds).await?;
         let end = if workload.has_one_way() { end } else { end_state::without_the_way(end) };
         operator.proxy.disarm();
         subject.is_deleted().await.context("when it was deleted at the end")?;
         self.is_empty().await?;
+        operator.is_well()?;
+        operator.has_not_panicked()?;
+        if fault.is_some_and(|fault| fault.clock().is_some()) {
+            truth::clock_was_off(&recorder.versions())?;
+        }
         let lies = truth::lies(&recorder.versions(), blindness);
         if !lies.is_empty() {
             bail!("it lied:\n  {}", lies.join("\n  "));

@@ -3,7 +3,10 @@
 
 use std::time::Duration;
 
+use anyhow::{Result, ensure};
+use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
+use tokio::time::Instant;
 
 use super::super::application::instance::KIND;
 use super::super::text_at;
@@ -12,6 +15,8 @@ use super::history::{RELEASE, REPOSITORY, Version};
 /// How long after the world has changed a word may still be about the world before: reading, deciding and writing take time
 /// on a busy machine.
 const REACTION: Duration = Duration::from_secs(2);
+/// A clock that is off by an hour is off by more than this after some minutes.
+const WRONG: SignedDuration = SignedDuration::from_mins(45);
 const TYPES: [&str; 7] = ["Ready", "Reconciling", "Degraded", "Blocked", "Suspended", "Deleting", "Stalled"];
 const FINALIZER: &str = "apps.vworkspace.io/finalizer";
 
@@ -21,13 +26,15 @@ pub(in super::super) fn lies(history: &[Version], blindness: Duration) -> Vec<St
     let mut lies = Vec::new();
     for (index, now) in instances.iter().enumerate().filter(|(_, version)| !version.is_gone) {
         let before = index.checked_sub(1).and_then(|index| instances.get(index)).copied();
+        let next = instances.get(index + 1).copied();
         // An object of the same name that came later has a history of its own.
         let before = before.filter(|before| before.uid() == now.uid() && !now.is_after_gap);
         let mut found = Vec::new();
         if !now.conditions().is_empty() {
             found.extend(incomplete(now));
             found.extend(contradictions(now));
-            found.extend(readiness(now, history, blindness));
+            found.extend(readiness(now, next, history, blindness));
+            found.extend(trouble(now, history));
             found.extend(suspension(now, history));
             found.extend(waiting(now, history));
         }
@@ -66,29 +73,62 @@ fn contradictions(now: &Version) -> Vec<String> {
     lies
 }
 
-/// Ready=True: Flux had deployed this very change. Of a change that waits it says only that something is deployed.
-fn readiness(now: &Version, history: &[Version], blindness: Duration) -> Option<String> {
-    if !now.is_true("Ready") || now.number_at("/status/observedGeneration") != now.generation() {
+/// Ready=True, and that nothing is under way: Flux had deployed this very change when it was said, and had it still when it
+/// was last said. Of a change that waits Ready says only that something is deployed.
+fn readiness(
+    now: &Version,
+    next: Option<&Version>,
+    history: &[Version],
+    blindness: Duration,
+) -> Option<String> {
+    let is_current = now.number_at("/status/observedGeneration") == now.generation();
+    let is_settled = now.says("Reconciling") == "False/Stable" && !now.is_true("Stalled");
+    if !is_current || now.is_being_deleted() || !(now.is_true("Ready") || is_settled) {
         return None;
     }
-    let waits = now.is_true("Reconciling");
-    // The first one after a gap tells what happened in it, though its number is that of its last change.
-    let is_known = |release: &&Version| release.number < now.number || release.is_after_gap;
-    let releases: Vec<&Version> = of(history, RELEASE).filter(is_known).collect();
+    let waits = now.says("Reconciling") == "True/ChangePending";
     let holds = |release: &Version| {
         !release.is_gone
             && is_deployed(release)
             && (waits || carries(release, now) && has_chart(release, now, history))
     };
-    let justified = releases.iter().enumerate().any(|(index, release)| {
-        let ended = releases.get(index + 1).map(|next| next.seen);
-        let is_recent = ended.is_none_or(|ended| ended + REACTION + blindness >= now.seen);
-        is_recent && holds(release)
-    });
-    (!justified).then(|| {
-        let newest = releases.last().map_or("none".to_owned(), |release| format!("v{}", release.number));
-        format!("{} while Flux had not deployed it (newest release {newest})", now.says("Ready"))
-    })
+    // Whether a release that was there at a moment, or shortly before, bears it out.
+    let is_borne_out = |known: &dyn Fn(&Version) -> bool, at: Instant| {
+        let releases: Vec<&Version> = of(history, RELEASE).filter(|release| known(release)).collect();
+        releases.iter().enumerate().any(|(index, release)| {
+            let ended = releases.get(index + 1).map(|next| next.seen);
+            ended.is_none_or(|ended| ended + REACTION + blindness >= at) && holds(release)
+        })
+    };
+    // The first one after a gap tells what happened in it, though its number is that of its last change.
+    let before = |release: &Version| {
+        release.number < now.number || release.is_after_gap && release.seen <= now.seen + REACTION
+    };
+    let says = format!("Ready={}, Reconciling={}", now.says("Ready"), now.says("Reconciling"));
+    if !is_borne_out(&before, now.seen) {
+        return Some(format!("{says} while Flux had not deployed it"));
+    }
+    let end = next.or(history.last()).map_or(now.seen, |last| last.seen);
+    (!is_borne_out(&|release| release.seen <= end, end))
+        .then(|| format!("{says} was still said when it was so no more"))
+}
+
+/// Degraded and Stalled: Flux had failed at something, at some time.
+fn trouble(now: &Version, history: &[Version]) -> Option<String> {
+    let types = ["Degraded", "Stalled"].into_iter().filter(|type_| now.is_true(type_));
+    let has_failed = |version: &&Version| {
+        version.number < now.number
+            && (version.text("/status/history/0/status") == "failed"
+                || version.conditions().iter().any(is_failure))
+    };
+    let failed = history.iter().filter(|version| version.kind != KIND).any(|version| has_failed(&version));
+    let told: Vec<String> = types.map(|type_| format!("{type_}={}", now.says(type_))).collect();
+    (!told.is_empty() && !failed).then(|| format!("{} and Flux had not failed", told.join(", ")))
+}
+
+fn is_failure(known: &Value) -> bool {
+    let (type_, status) = (text_at(known, "/type"), text_at(known, "/status"));
+    matches!((type_, status), ("Ready" | "Released", "False") | ("Stalled" | "FetchFailed", "True"))
 }
 
 fn of<'a>(history: &'a [Version], kind: &'static str) -> impl Iterator<Item = &'a Version> {
@@ -112,7 +152,8 @@ fn carries(release: &Version, instance: &Version) -> bool {
 /// The chart of the release is one that the source had under the tag that the instance asks for.
 fn has_chart(release: &Version, instance: &Version, history: &[Version]) -> bool {
     let digest = release.text("/status/history/0/ociDigest");
-    of(history, REPOSITORY).any(|source| {
+    let before = of(history, REPOSITORY).filter(|source| source.seen <= release.seen + REACTION);
+    before.into_iter().any(|source| {
         source.text("/spec/ref/tag") == instance.text("/spec/chart/version")
             && !digest.is_empty()
             && source.text("/status/artifact/revision").ends_with(digest)
@@ -184,6 +225,21 @@ fn steps_back(before: &Version, now: &Version) -> Vec<String> {
     lies
 }
 
+/// Fails unless the times that the operator wrote are as wrong as its clock was: otherwise nothing was tried.
+pub(super) fn clock_was_off(history: &[Version]) -> Result<()> {
+    let now = Timestamp::now();
+    let is_off = |known: &Value| {
+        let time: Option<Timestamp> = text_at(known, "/lastTransitionTime").parse().ok();
+        time.is_some_and(|time| now.duration_since(time).abs() > WRONG)
+    };
+    let mut instances = of(history, KIND).filter(|version| !version.conditions().is_empty());
+    ensure!(
+        instances.all(|version| version.conditions().iter().all(is_off)),
+        "the clock was to be off, and the operator wrote the right time"
+    );
+    Ok(())
+}
+
 /// The finalizer stands before the first child, and goes after the last.
 fn order(history: &[Version]) -> Vec<String> {
     let mut lies = Vec::new();
@@ -211,7 +267,6 @@ fn order(history: &[Version]) -> Vec<String> {
 mod tests {
     use super::*;
     use serde_json::json;
-    use tokio::time::Instant;
 
     /// A history that is told step by step.
     struct Told(Vec<Version>, Instant);
@@ -321,12 +376,11 @@ mod tests {
 
     #[test]
     fn a_change_that_waits_leaves_ready_alone() {
-        let told = begun().then(RELEASE, 10, &release(1, true)).then(
-            KIND,
-            10,
-            &instance(2, 2, &["Ready", "Reconciling"]),
-        );
-        assert_eq!(told.lies(), Vec::<String>::new());
+        let begun = || begun().then(RELEASE, 10, &release(1, true));
+        assert_eq!(begun().then(KIND, 10, &waiting(2)).lies(), Vec::<String>::new());
+        // One that is under way does not.
+        let hasty = begun().then(KIND, 10, &instance(2, 2, &["Ready", "Reconciling"]));
+        assert!(hasty.lies().iter().any(|lie| lie.contains("had not deployed")), "{:?}", hasty.lies());
     }
 
     #[test]
@@ -334,6 +388,29 @@ mod tests {
         let broken = || begun().then(RELEASE, 10, &release(1, true)).then(RELEASE, 10, &release(1, false));
         assert_eq!(broken().then(KIND, 100, &instance(1, 1, &["Ready"])).lies(), Vec::<String>::new());
         assert_eq!(broken().then(KIND, 5000, &instance(1, 1, &["Ready"])).lies().len(), 1);
+    }
+
+    #[test]
+    fn ready_that_nobody_takes_back_is_a_lie() {
+        let said =
+            || begun().then(RELEASE, 10, &release(1, true)).then(KIND, 10, &instance(1, 1, &["Ready"]));
+        let broken = said().then(RELEASE, 10, &release(1, false));
+        assert_eq!(broken.then(REPOSITORY, 100, &source()).lies(), Vec::<String>::new());
+        let broken = said().then(RELEASE, 10, &release(1, false)).then(REPOSITORY, 5000, &source());
+        assert!(broken.lies().iter().any(|lie| lie.contains("so no more")), "{:?}", broken.lies());
+    }
+
+    #[test]
+    fn trouble_that_flux_never_had_is_a_lie() {
+        let degraded = || instance(1, 1, &["Degraded", "Reconciling"]);
+        let told = begun().then(KIND, 10, &degraded());
+        assert!(told.lies().iter().any(|lie| lie.contains("had not failed")), "{:?}", told.lies());
+        let mut failed = release(1, false);
+        failed["status"]["history"][0]["status"] = json!("failed");
+        assert_eq!(
+            begun().then(RELEASE, 10, &failed).then(KIND, 10, &degraded()).lies(),
+            Vec::<String>::new()
+        );
     }
 
     #[test]

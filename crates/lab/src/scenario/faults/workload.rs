@@ -53,6 +53,10 @@ impl Workload {
         self != Self::ChangeDuringUpgrade
     }
 
+    pub(super) fn ends_deleted(self) -> bool {
+        matches!(self, Self::Delete | Self::DeleteDuringInstall)
+    }
+
     /// Whether something is installed before anything goes wrong.
     fn begins_installed(self) -> bool {
         !matches!(self, Self::Install | Self::DeleteDuringInstall)

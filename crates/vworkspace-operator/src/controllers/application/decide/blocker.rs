@@ -241,7 +241,9 @@ fn refused(Situation { app, world, .. }: Situation<'_>) -> Option<Blocker> {
     Some(match refusal.cause {
         Cause::Forbidden => Blocker::Refused(Blocked::PolicyDenied, message),
         // Not InvalidSpec: that would be for ever, and Flux's schema is not ours.
-        Cause::Invalid | Cause::Owned | Cause::Unavailable => Blocker::NotWritten(message),
+        Cause::Invalid | Cause::Owned | Cause::Unavailable | Cause::StillThere => {
+            Blocker::NotWritten(message)
+        }
     })
 }
 

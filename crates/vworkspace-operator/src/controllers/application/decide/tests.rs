@@ -465,10 +465,18 @@ fn deletion_deletes_the_release_waits_for_flux_and_lets_go() {
     let waiting = plan(&app, &known, noon());
     assert_eq!((waiting.deletions.len(), waiting.finalizer), (0, Finalizer::Hold));
 
-    let done = plan(&app, &World { release: Sight::Absent, ..known }, noon());
+    let done = plan(&app, &World { release: Sight::Absent, ..known.clone() }, noon());
     assert_eq!((done.deletions.len(), done.finalizer), (0, Finalizer::Release));
-    // A cache that is behind shows no release either.
     assert_eq!(done.gone, [Absence::of::<HelmRelease>(ObjectKey::namespaced("shop", "web"))]);
+    // A cache that is behind shows no release either: what the API server said of it is told.
+    let refusal = Refusal {
+        object: "HelmRelease shop/web".to_owned(),
+        cause: Cause::StillThere,
+        message: "HelmRelease shop/web is still there".to_owned(),
+    };
+    let held = World { release: Sight::Absent, refusals: vec![refusal], ..known };
+    let told = plan(&app, &held, noon()).status.conditions;
+    assert!(format!("{told:?}").contains("is still there"), "{told:?}");
 }
 
 #[test]
