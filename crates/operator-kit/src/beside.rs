@@ -1,8 +1,8 @@
 //! What runs beside the visits, for as long as an object wants it.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::hash::Hash;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio_util::task::AbortOnDropHandle;
 
@@ -14,14 +14,16 @@ pub(crate) struct Beside<K, V>(Mutex<Wanted<K, V>>);
 
 #[derive(Debug)]
 struct Wanted<K, V> {
-    running: HashMap<K, Running<V>>,
-    by_object: HashMap<ObjectKey, Vec<K>>,
+    /// Keys are shared: they can be long, and each is known here and by each object that wants it.
+    running: HashMap<Arc<K>, Running<V>>,
+    by_object: HashMap<ObjectKey, Box<[Arc<K>]>>,
 }
 
 #[derive(Debug)]
 struct Running<V> {
     value: V,
-    wanted_by: HashSet<ObjectKey>,
+    /// In order; mostly one.
+    wanted_by: Vec<ObjectKey>,
     /// Ends with its entry.
     _task: AbortOnDropHandle<()>,
 }
@@ -40,25 +42,20 @@ impl<K: Clone + Eq + Hash, V: Clone> Beside<K, V> {
         start: impl Fn(&K) -> (V, AbortOnDropHandle<()>),
     ) -> bool {
         let mut state = self.lock();
-        let before = state.by_object.get(object).map_or(&[][..], Vec::as_slice);
-        if before == wanted {
+        let before = state.by_object.get(object).cloned().unwrap_or_default();
+        if before.iter().map(Arc::as_ref).eq(wanted) {
             return false;
         }
-        let joins = wanted.iter().any(|what| !before.contains(what) && state.running.contains_key(what));
-        let ended: Vec<K> = before.iter().filter(|known| !wanted.contains(known)).cloned().collect();
+        let is_new = |what: &K| !before.iter().any(|known| **known == *what);
+        let joins = wanted.iter().any(|what| is_new(what) && state.running.contains_key(what));
+        let ended: Vec<&Arc<K>> = before.iter().filter(|known| !wanted.contains(known)).collect();
         for what in &ended {
-            if let Some(running) = state.running.get_mut(what) {
-                running.wanted_by.remove(object);
+            if let Some(running) = state.running.get_mut(*what) {
+                running.remove(object);
             }
         }
-        for what in wanted {
-            let running = state.running.entry(what.clone()).or_insert_with(|| {
-                let (value, task) = start(what);
-                Running { value, wanted_by: HashSet::new(), _task: task }
-            });
-            running.wanted_by.insert(object.clone());
-        }
-        for what in &ended {
+        let wanted: Box<[Arc<K>]> = wanted.iter().map(|what| state.add(object, what, &start)).collect();
+        for what in ended {
             if state.running.get(what).is_some_and(|running| running.wanted_by.is_empty()) {
                 state.running.remove(what);
             }
@@ -66,7 +63,7 @@ impl<K: Clone + Eq + Hash, V: Clone> Beside<K, V> {
         if wanted.is_empty() {
             state.by_object.remove(object);
         } else {
-            state.by_object.insert(object.clone(), wanted.to_vec());
+            state.by_object.insert(object.clone(), wanted);
         }
         joins
     }
@@ -78,11 +75,7 @@ impl<K: Clone + Eq + Hash, V: Clone> Beside<K, V> {
 
     /// The objects to look at when it has news.
     pub(crate) fn wanted_by(&self, what: &K) -> Vec<ObjectKey> {
-        self.lock()
-            .running
-            .get(what)
-            .map(|known| known.wanted_by.iter().cloned().collect())
-            .unwrap_or_default()
+        self.lock().running.get(what).map(|known| known.wanted_by.clone()).unwrap_or_default()
     }
 
     /// Ends everything.
@@ -95,6 +88,35 @@ impl<K: Clone + Eq + Hash, V: Clone> Beside<K, V> {
     // A panic elsewhere leaves at worst something running that nobody wants until its object is visited again.
     fn lock(&self) -> MutexGuard<'_, Wanted<K, V>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<K: Clone + Eq + Hash, V> Wanted<K, V> {
+    /// Runs already, or from now on, for `object` too.
+    fn add(
+        &mut self,
+        object: &ObjectKey,
+        what: &K,
+        start: impl Fn(&K) -> (V, AbortOnDropHandle<()>),
+    ) -> Arc<K> {
+        let known = self.running.get_key_value(what).map(|(known, _)| Arc::clone(known));
+        let shared = known.unwrap_or_else(|| Arc::new(what.clone()));
+        let running = self.running.entry(Arc::clone(&shared)).or_insert_with(|| {
+            let (value, task) = start(what);
+            Running { value, wanted_by: Vec::with_capacity(1), _task: task }
+        });
+        if let Err(place) = running.wanted_by.binary_search(object) {
+            running.wanted_by.insert(place, object.clone());
+        }
+        shared
+    }
+}
+
+impl<V> Running<V> {
+    fn remove(&mut self, object: &ObjectKey) {
+        if let Ok(place) = self.wanted_by.binary_search(object) {
+            self.wanted_by.remove(place);
+        }
     }
 }
 

@@ -75,6 +75,18 @@ struct Memory {
     undecodable: Option<String>,
 }
 
+impl Memory {
+    /// Nothing but whose it is, which every visit finds out by itself.
+    fn is_empty(&self) -> bool {
+        let Self { uid: _, expectations, refusals, failures, pause, undecodable } = self;
+        expectations.is_empty()
+            && refusals.is_empty()
+            && *failures == 0
+            && pause.is_none()
+            && undecodable.is_none()
+    }
+}
+
 /// After a failure nothing is tried again for a while, whatever happens around the object, unless it is changed itself.
 /// What is said of it goes on.
 #[derive(Debug)]
@@ -130,6 +142,7 @@ struct Visit {
 #[derive(Default)]
 struct Desk {
     queue: Queue,
+    /// Of objects of which there is something to remember: of one that is at rest there is not.
     memories: HashMap<ObjectKey, Memory>,
     running: JoinSet<Visit>,
     /// Which object a task works on, in case it dies.
@@ -260,7 +273,7 @@ impl<C: Controller> Driver<C> {
             let outcome = self.actor.tell(&object, &plan).await;
             self.shared.metrics.wrote(C::NAME, outcome.writes);
             self.tell_errors(&outcome.errors, until.saturating_duration_since(Instant::now()));
-            memory.expectations = outcome.expectations;
+            memory.expectations = self.unmet(outcome.expectations);
             let soon = nap.map(|nap| Instant::now() + nap);
             return (Ended::Waiting, Next::By(soon.map_or(until, |soon| soon.min(until))));
         }
@@ -271,14 +284,20 @@ impl<C: Controller> Driver<C> {
 
     /// Whether a cache has not come as far as our own last write.
     fn is_outdated(&self, memory: &mut Memory) -> bool {
-        let cache = |expectation: &Expectation| self.shared.caches.of(&expectation.id.resource);
-        memory
-            .expectations
-            .retain(|expectation| cache(expectation).is_some_and(|cache| !expectation.is_met_by(cache)));
+        memory.expectations = self.unmet(std::mem::take(&mut memory.expectations));
         for expectation in &memory.expectations {
             debug!(child = %expectation.id, "waiting for the cache to show our own write");
         }
         !memory.expectations.is_empty()
+    }
+
+    /// What the caches do not show yet, without room for what they do: thousands of objects may wait for their next visit.
+    fn unmet(&self, mut expectations: Vec<Expectation>) -> Vec<Expectation> {
+        let cache = |expectation: &Expectation| self.shared.caches.of(&expectation.id.resource);
+        expectations
+            .retain(|expectation| cache(expectation).is_some_and(|cache| !expectation.is_met_by(cache)));
+        expectations.shrink_to_fit();
+        expectations
     }
 
     /// That somebody was faster is no error: the watch will show it.
@@ -300,7 +319,7 @@ impl<C: Controller> Driver<C> {
         let key = &ObjectKey::of(object);
         memory.pause = None;
         memory.refusals = outcome.refusal.into_iter().collect();
-        memory.expectations = outcome.expectations;
+        memory.expectations = self.unmet(outcome.expectations);
         let now = Instant::now();
         if outcome.errors.is_empty() {
             memory.failures = 0;
@@ -337,11 +356,11 @@ impl Desk {
                 match next {
                     Next::Never => self.queue.done(key, None),
                     Next::By(at) => {
-                        self.memories.insert(key.clone(), memory);
+                        self.remember(&key, memory);
                         self.queue.done(key, Some(at));
                     }
                     Next::NotBefore(at) => {
-                        self.memories.insert(key.clone(), memory);
+                        self.remember(&key, memory);
                         self.queue.failed(key, at);
                     }
                 }
@@ -354,6 +373,12 @@ impl Desk {
                     self.queue.failed(key, at);
                 }
             }
+        }
+    }
+
+    fn remember(&mut self, key: &ObjectKey, memory: Memory) {
+        if !memory.is_empty() {
+            self.memories.insert(key.clone(), memory);
         }
     }
 
@@ -426,6 +451,36 @@ mod tests {
         for (name, meta, same) in table {
             assert_eq!(Wishes::of(&object(meta)) == first, same, "{name}");
         }
+    }
+
+    #[test]
+    fn nothing_is_kept_of_an_object_at_rest() {
+        let whose = || Memory { uid: Some("1".to_owned()), ..Memory::default() };
+        let pause = Pause { until: Instant::now(), from: Wishes::of(&DynamicObject::new("a", &pods())) };
+        let refusal =
+            Refusal { object: String::new(), cause: crate::act::Cause::Forbidden, message: String::new() };
+        let expectation = Expectation {
+            id: crate::object::ObjectId { resource: pods(), key: ObjectKey::namespaced("shop", "a") },
+            wrote: crate::freshness::Wrote::Version("7".to_owned()),
+            at: Instant::now(),
+        };
+        let table = [
+            ("at rest", whose(), false),
+            ("its own write is on its way", Memory { expectations: vec![expectation], ..whose() }, true),
+            ("something was refused", Memory { refusals: vec![refusal], ..whose() }, true),
+            ("it failed before", Memory { failures: 1, ..whose() }, true),
+            ("it is left alone for a while", Memory { pause: Some(pause), ..whose() }, true),
+            ("it was told of", Memory { undecodable: Some("7".to_owned()), ..whose() }, true),
+        ];
+        for (name, memory, is_kept) in table {
+            let mut desk = Desk::default();
+            desk.remember(&ObjectKey::namespaced("shop", "web"), memory);
+            assert_eq!(desk.memories.len(), usize::from(is_kept), "{name}");
+        }
+    }
+
+    fn pods() -> kube::core::ApiResource {
+        crate::object::resource_of::<k8s_openapi::api::core::v1::Pod>()
     }
 
     #[test]

@@ -93,7 +93,8 @@ impl<E: Errand> Errands<E> {
                 sleep(pause).await;
             }
         };
-        (slot, AbortOnDropHandle::new(tokio::spawn(task)))
+        // Boxed: the task of an answer that holds for ever is kept as a handle, and its work must not be kept with it.
+        (slot, AbortOnDropHandle::new(tokio::spawn(Box::pin(task))))
     }
 }
 

@@ -26,7 +26,10 @@ pub(crate) enum Wrote {
 
 /// What a cache shows of an object, as far as it matters here.
 struct Shown<'a> {
-    object: Option<&'a DynamicObject>,
+    /// The version of the object, if it is there.
+    version: Option<&'a str>,
+    /// Whose it is.
+    uid: Option<&'a str>,
     /// Everything up to this version has been seen.
     newest: u64,
     /// When the list was asked for on which the cache rests.
@@ -38,27 +41,30 @@ impl Expectation {
     pub(crate) fn is_met_by(&self, cache: &KindCache) -> bool {
         // In this order: a cache that moves on in between is taken for older than it is, never for newer.
         let age = cache.age(&self.id.key);
-        let object = cache.object(&self.id.key);
-        self.is_met(&Shown { object: object.as_ref(), newest: age.newest, listed_at: age.listed_at })
+        let kept = cache.get(&self.id.key);
+        // Only an end asks for the uid; the version is known without unpacking.
+        let object: Option<DynamicObject> = match &self.wrote {
+            Wrote::Gone(_) => kept.as_ref().and_then(|kept| kept.read().ok()),
+            Wrote::Version(_) => None,
+        };
+        self.is_met(&Shown {
+            version: kept.as_ref().map(|kept| &*kept.version),
+            uid: object.as_ref().and_then(|object| object.metadata.uid.as_deref()),
+            newest: age.newest,
+            listed_at: age.listed_at,
+        })
     }
 
     fn is_met(&self, shown: &Shown<'_>) -> bool {
         let listed_since = shown.listed_at.is_some_and(|listed| listed > self.at);
         match &self.wrote {
-            Wrote::Gone(uid) => shown.object.and_then(|object| object.metadata.uid.as_ref()) != Some(uid),
-            Wrote::Version(written) => match shown.object {
+            Wrote::Gone(uid) => shown.uid != Some(uid),
+            Wrote::Version(written) => match shown.version {
                 // Gone again after our write, or not there yet: that depends on how far the cache has come.
                 None => {
                     listed_since || version_number(written).is_some_and(|written| shown.newest >= written)
                 }
-                Some(object) => {
-                    listed_since
-                        || object
-                            .metadata
-                            .resource_version
-                            .as_deref()
-                            .is_some_and(|seen| reaches(seen, written))
-                }
+                Some(seen) => listed_since || reaches(seen, written),
             },
         }
     }
@@ -119,7 +125,13 @@ mod tests {
             ("a namesake came after it", Wrote::Gone("u".into()), Some(object("v", "12")), 12, before, true),
         ];
         for (name, wrote, object, newest, listed_at, expected) in table {
-            let shown = Shown { object: object.as_ref(), newest, listed_at: Some(listed_at) };
+            let meta = object.as_ref().map(|object| &object.metadata);
+            let shown = Shown {
+                version: meta.and_then(|meta| meta.resource_version.as_deref()),
+                uid: meta.and_then(|meta| meta.uid.as_deref()),
+                newest,
+                listed_at: Some(listed_at),
+            };
             assert_eq!(expectation(wrote, at).is_met(&shown), expected, "{name}");
         }
     }

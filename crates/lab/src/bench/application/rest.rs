@@ -29,7 +29,7 @@ pub(super) async fn idle(bench: &Bench) -> Result<Vec<Row>> {
     sleep(CALM).await;
     let memory = operator.memory()?;
     operator.stop().await?;
-    Ok(vec![memory_row("memory, no instances", 16.0, memory)])
+    Ok(vec![memory_row("memory, no instances", 16.0, 0, memory)])
 }
 
 /// Instances that are as they should be.
@@ -55,8 +55,8 @@ pub(super) async fn at_rest(bench: &Bench, count: usize, rest: Duration) -> Resu
             .because(format!("{count} instances, {minutes:.1} min")),
         Row::at_most("mutating requests over a restart, 1,000 instances", 0.0, "", over_restart as f64)
             .because(format!("{count} instances")),
-        memory_row("memory, 1,000 settled instances", 32.0, memory),
-        memory_row("memory, 1,000 instances after a restart", 32.0, after),
+        memory_row("memory, 1,000 settled instances", 32.0, count, memory),
+        memory_row("memory, 1,000 instances after a restart", 32.0, count, after),
         Row::at_most(
             "processor at rest, 1,000 instances",
             0.5,
@@ -80,8 +80,8 @@ pub(super) async fn many(bench: &Bench, count: usize) -> Result<Vec<Row>> {
     let after = operator.memory()?;
     operator.stop().await?;
     Ok(vec![
-        memory_row("memory, 10,000 settled instances", 96.0, memory),
-        memory_row("memory, 10,000 instances after a restart", 96.0, after),
+        memory_row("memory, 10,000 settled instances", 96.0, count, memory),
+        memory_row("memory, 10,000 instances after a restart", 96.0, count, after),
         Row::at_most("start until ready, 10,000 instances", 8.0, "s", ready.as_secs_f64())
             .because(format!("{count} instances")),
     ])
@@ -161,6 +161,7 @@ fn writes(bench: &Bench, since: Timestamp) -> Result<usize> {
     Ok(bench.requests(since)?.iter().filter(|request| request.is_write()).count())
 }
 
-fn memory_row(measure: &str, target: f64, Memory { rss, anonymous }: Memory) -> Row {
-    Row::at_most(measure, target, "MiB", rss).because(format!("RssAnon {anonymous:.1} MiB"))
+fn memory_row(measure: &str, target: f64, count: usize, Memory { rss, anonymous }: Memory) -> Row {
+    Row::at_most(measure, target, "MiB", rss)
+        .because(format!("{count} instances, RssAnon {anonymous:.1} MiB"))
 }

@@ -11,7 +11,8 @@ use crate::errands::probe::{self, Check};
 /// A chart that could not be read is tried again after this time; until then nothing is known against it.
 const READ_AGAIN: Duration = Duration::from_secs(300);
 
-/// After a restart every chart is read and every Service asked; not all at once.
+/// After a restart every chart is read and every Service asked; not all at once. The work itself is boxed when its turn has
+/// come: thousands may wait for theirs, and each would keep the room for it.
 static CHARTS_AT_ONCE: Semaphore = Semaphore::const_new(4);
 static CHECKS_AT_ONCE: Semaphore = Semaphore::const_new(64);
 
@@ -65,11 +66,11 @@ impl Errand for Question {
                     Reply::Check(checked) => Some(checked),
                     Reply::Chart(_) => None,
                 });
-                Reply::Check(after(before, probe::probe(&asked.check).await, asked.threshold))
+                Reply::Check(after(before, Box::pin(probe::probe(&asked.check)).await, asked.threshold))
             }
             Question::Chart(artifact) => {
                 let _turn = CHARTS_AT_ONCE.acquire().await;
-                Reply::Chart(match chart_archive::read(artifact).await {
+                Reply::Chart(match Box::pin(chart_archive::read(artifact)).await {
                     Ok(facts) => Some(facts),
                     Err(reason) => {
                         tracing::warn!(reason, "failed to read a chart");
@@ -107,6 +108,13 @@ fn after(before: Option<Checked>, answer: probe::Answer, threshold: u32) -> Chec
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_question_that_waits_for_its_turn_takes_little_room() {
+        let artifact = ArtifactRef { url: String::new(), digest: String::new(), size: None };
+        let waiting = std::mem::size_of_val(&Question::Chart(artifact).run(None));
+        assert!(waiting < 512, "{waiting} bytes for each instance at the start");
+    }
 
     #[test]
     fn a_check_fails_after_as_many_failures_in_a_row_as_the_user_said() {
