@@ -42,10 +42,11 @@ impl<K: Clone + Eq + Hash, V: Clone> Beside<K, V> {
         start: impl Fn(&K) -> (V, AbortOnDropHandle<()>),
     ) -> bool {
         let mut state = self.lock();
-        let before = state.by_object.get(object).cloned().unwrap_or_default();
+        let before = state.by_object.get(object).map_or(&[][..], |known| &**known);
         if before.iter().map(Arc::as_ref).eq(wanted) {
             return false;
         }
+        let before = before.to_vec();
         let is_new = |what: &K| !before.iter().any(|known| **known == *what);
         let joins = wanted.iter().any(|what| is_new(what) && state.running.contains_key(what));
         let ended: Vec<&Arc<K>> = before.iter().filter(|known| !wanted.contains(known)).collect();
