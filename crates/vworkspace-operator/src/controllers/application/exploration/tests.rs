@@ -34,6 +34,7 @@ fn explored_instances_keep_every_promise() {
     let (counts, failure) = explore(&Applications, &search());
     println!("explored ApplicationInstance: {counts}");
     assert!(failure.is_none(), "{}", failure.map(|failure| failure.to_string()).unwrap_or_default());
+    assert_eq!(counts.schedules, search().schedules);
     assert!(counts.short * 50 <= counts.schedules, "too many schedules are short: {}", counts.short);
 }
 
