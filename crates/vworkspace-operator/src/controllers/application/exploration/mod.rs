@@ -7,6 +7,7 @@ mod hash;
 mod helm_controller;
 mod oracle;
 mod outcome;
+mod product;
 mod shown;
 mod source_controller;
 mod world;

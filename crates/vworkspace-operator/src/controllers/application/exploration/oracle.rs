@@ -138,6 +138,14 @@ pub(super) fn consistent(
     Ok(())
 }
 
+/// Whether Ready is said to be True that was not before.
+pub(super) fn is_newly_ready(
+    before: Option<&ApplicationInstanceStatus>,
+    after: &ApplicationInstanceStatus,
+) -> bool {
+    says(after, "Ready=True") && before.is_none_or(|before| before.last_successful_release.is_none())
+}
+
 /// Whether the release that is seen had really deployed what it carries. A plan that was cut short after the source has
 /// handed over a chart that the release's own label does not speak of.
 pub(super) fn is_proven(seen: &Look<'_>) -> bool {
@@ -183,7 +191,7 @@ pub(super) fn judge(
 }
 
 /// Whether a plan says only what was said: of another generation, or before it is known what a release has left.
-fn only_looks(seen: &Look<'_>, memory: &Memory, status: &ApplicationInstanceStatus) -> bool {
+pub(super) fn only_looks(seen: &Look<'_>, memory: &Memory, status: &ApplicationInstanceStatus) -> bool {
     let is_left_unknown = seen.app.deleting && seen.release.is_none() && memory.listed_leftovers.is_none();
     let is_of_now = status.observed_generation == Some(seen.app.generation);
     !super::differs(seen.app.status.as_deref(), status)
