@@ -98,6 +98,8 @@ pub(super) enum Carries {
 struct Told<'a> {
     app: &'a ApplicationInstance,
     carries: Carries,
+    /// The label of the change that the release carries.
+    change: Option<&'a str>,
 }
 
 /// What is said of a release that is there.
@@ -109,7 +111,8 @@ const DELETED: &str = "Somebody deleted the HelmRelease; it is made again when F
 
 pub(super) fn of(app: &ApplicationInstance, world: &World, carries: Carries) -> Reading {
     let told = |failure: Failure| Failure { message: said(app, &failure.message), ..failure };
-    match seen(Told { app, carries }, world) {
+    let change = world.release.present().and_then(|release| change_of(&release.metadata));
+    match seen(Told { app, carries, change }, world) {
         // Flux's own words about what it does.
         Reading::InProgress(message) => Reading::InProgress(safe(&message, Quotes::Trusted)),
         Reading::Failed(failure) => Reading::Failed(told(failure)),
@@ -339,7 +342,7 @@ fn is_of_now(release: &HelmRelease, known: &FluxCondition) -> bool {
 /// Whether there was a verdict about this very spec. A change of ours is reported as under way together with handing it
 /// over, so what moved the release since was something else: a look of Flux, a pause that ended, or another's hand. Not so
 /// a change that was said to wait, and has been taken since.
-fn is_settled(Told { app, carries }: Told<'_>) -> bool {
+fn is_settled(Told { app, carries, change }: Told<'_>) -> bool {
     let verdicts = [
         Ready::HelmReleaseReady,
         Ready::HelmReleaseReadyWithWarnings,
@@ -348,10 +351,15 @@ fn is_settled(Told { app, carries }: Told<'_>) -> bool {
         Ready::WaitingForSecret,
         Ready::HelmReleaseFailed,
     ];
+    // What waited then was not this change, which is there, but the end of a pause.
+    let is_in_place = |status: &ApplicationInstanceStatus| {
+        let known = status.last_successful_release.as_ref().and_then(|known| known.change.as_deref());
+        was_in_place(app) && change.is_some() && known == change
+    };
     app.status.as_ref().is_some_and(|status| {
         status.observed_generation == app.metadata.generation
             && status.conditions.read::<Ready>().is_some_and(|reason| verdicts.contains(&reason))
-            && !(carries == Carries::ThisSpec && may_have_waited(status))
+            && (is_in_place(status) || !(carries == Carries::ThisSpec && may_have_waited(status)))
     })
 }
 

@@ -375,3 +375,19 @@ fn a_suspended_release_that_was_made_again_does_not_inherit_that_the_former_one_
     let told = plan(&app, &known, noon());
     assert_conditions!(told, { Ready: Unknown/Reconciling, Reconciling: True/ChangePending });
 }
+
+#[test]
+fn the_end_of_a_pause_that_was_refused_and_then_taken_is_no_upgrade() {
+    let (app, known) = running();
+    let paused = edited(app, |app| app.spec.suspend = true);
+    let paused = after(paused.clone(), &plan(&paused, &known, noon()));
+    let resumed = edited(paused, |app| app.spec.suspend = false);
+    let held = World { release: Sight::Present(suspended(release_of(&known))), ..known.clone() };
+    let refused = plan(&resumed, &World { refusals: refusal(), ..held }, noon());
+    assert_conditions!(refused, { Ready: True/HelmReleaseReady, Blocked: True/PolicyDenied });
+    let mut release = release_of(&known);
+    release.metadata.generation = Some(3);
+    release.status.observed_generation = 2;
+    let taken = plan(&after(resumed, &refused), &World { release: Sight::Present(release), ..known }, noon());
+    assert_conditions!(taken, { Ready: True/HelmReleaseReady, Blocked: False/Unblocked });
+}
