@@ -101,8 +101,14 @@ pub(crate) fn added_types(vocabulary: &Vocabulary) -> impl Iterator<Item = TypeL
             Reads::Reconciling(_) | Reads::Current(_) => None,
         }),
     };
+    let names = added_names(vocabulary);
+    [reconciling, stalled].into_iter().filter(move |added| names.clone().any(|name| name == added.name))
+}
+
+/// What these are called.
+pub(crate) fn added_names(vocabulary: &Vocabulary) -> impl Iterator<Item = &'static str> + Clone {
     let has_its_own = vocabulary.has_type(RECONCILING);
-    [reconciling, stalled].into_iter().filter(move |added| !(has_its_own && added.name == RECONCILING))
+    [RECONCILING, STALLED].into_iter().filter(move |name| !(has_its_own && *name == RECONCILING))
 }
 
 /// The reasons of the lines that `pick` picks, each listed once, as the first line has it; then the `others`.

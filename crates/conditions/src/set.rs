@@ -75,13 +75,13 @@ impl<K: Kind> ConditionSet<K> {
         let said = move |type_| {
             self.get(type_).is_some_and(|condition| condition.observed_generation == Some(generation))
         };
-        K::VOCABULARY.all_types().map(|known| known.name).filter(move |type_| !said(type_))
+        K::VOCABULARY.type_names().filter(move |type_| !said(type_))
     }
 
     /// Drops conditions whose type the vocabulary does not have, so that a server-side apply claims only our own.
     pub fn retain_own(&mut self) {
-        let known: Vec<_> = K::VOCABULARY.all_types().map(|known| known.name).collect();
-        self.conditions.retain(|condition| known.contains(&condition.type_.as_str()));
+        let is_own = |condition: &Condition| K::VOCABULARY.type_names().any(|own| own == condition.type_);
+        self.conditions.retain(is_own);
     }
 
     /// Sets `Reconciling` and `Stalled` as the other conditions want to be read; call it last.
@@ -169,22 +169,28 @@ impl<K: Kind> ConditionSet<K> {
     }
 
     fn put(&mut self, entry: &Entry, message: String, at: Moment) {
-        let place = self.conditions.binary_search_by(|known| order::<K>(&known.type_, entry.type_));
         let before = self.before.iter().find(|before| before.type_ == entry.type_);
-        let condition = Condition {
-            last_transition_time: before
-                .filter(|before| before.status == entry.status)
-                .map_or_else(|| whole_seconds(at.now), |before| before.last_transition_time),
-            message: limits::fit_message(message),
-            observed_generation: Some(at.generation),
+        let last_transition_time = before
+            .filter(|before| before.status == entry.status)
+            .map_or_else(|| whole_seconds(at.now), |before| before.last_transition_time);
+        let (message, observed_generation) = (limits::fit_message(message), Some(at.generation));
+        if let Some(known) = self.conditions.iter_mut().find(|known| known.type_ == entry.type_) {
+            entry.reason.clone_into(&mut known.reason);
+            (known.status, known.message) = (entry.status, message);
+            (known.observed_generation, known.last_transition_time) =
+                (observed_generation, last_transition_time);
+            return;
+        }
+        let place = self.conditions.partition_point(|known| order::<K>(&known.type_, entry.type_).is_lt());
+        let said = Condition {
+            last_transition_time,
+            message,
+            observed_generation,
             reason: entry.reason.to_owned(),
             status: entry.status,
             type_: entry.type_.to_owned(),
         };
-        match place {
-            Ok(place) => self.conditions.splice(place..=place, [condition]),
-            Err(place) => self.conditions.splice(place..place, [condition]),
-        };
+        self.conditions.insert(place, said);
     }
 }
 

@@ -180,6 +180,11 @@ impl Vocabulary {
         own.chain(kstatus::added_types(self))
     }
 
+    /// The names of all types, in the same order, without a copy of what they can say.
+    pub(crate) fn type_names(&self) -> impl Iterator<Item = &'static str> {
+        self.types.iter().map(|known| known.name).chain(kstatus::added_names(self))
+    }
+
     /// Everything that conditions of this kind can say, in stable order.
     pub fn entries(&self) -> impl Iterator<Item = Entry> {
         self.all_types().flat_map(|listing| listing.entries)

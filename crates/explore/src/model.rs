@@ -81,8 +81,9 @@ pub trait Model: Sync {
     fn writes(&self, plan: &Self::Plan, view: &[Self::Shot]) -> Vec<Self::Write>;
     /// One request is carried out.
     fn write(&self, world: &mut Self::World, write: &Self::Write, now: i64) -> Effect;
-    /// Whether a write is made although one before it was refused; the operator knows of the refusal if it was there.
-    fn goes_on_after(&self, refused: &Self::Write, memory: &Self::Memory, write: &Self::Write) -> bool;
+    /// Whether a write is made at all, after what was refused of the writes before it and what the operator knew of that
+    /// when it made the plan.
+    fn goes_on(&self, memory: &Self::Memory, refused: Option<&Self::Write>, write: &Self::Write) -> bool;
     /// The plan was carried out, up to what was refused.
     fn remember(&self, memory: &mut Self::Memory, plan: &Self::Plan, refused: Option<&Self::Write>);
     /// When a plan wants to be woken.

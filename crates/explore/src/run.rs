@@ -40,6 +40,15 @@ struct LastVisit {
     is_complete: bool,
 }
 
+/// How far a plan came.
+struct Carried {
+    is_complete: bool,
+    /// What is said of the object now is what the plan says.
+    is_told: bool,
+    /// The first write that was refused.
+    refused: Option<usize>,
+}
+
 /// What was said while the same facts held.
 #[derive(Default)]
 struct Epoch {
@@ -247,32 +256,39 @@ impl<'a, M: Model> Run<'a, M> {
         let basis = self.basis();
         self.check_quiet(&basis, &writes)?;
         self.model.judge(&mut self.world, &self.view, &self.memory, &plan, self.now)?;
-        let (is_complete, refused) = self.carry_out(&writes, dies_after)?;
+        let carried = self.carry_out(&writes, dies_after)?;
         self.note_said(writes.len());
-        self.check_flap()?;
+        let facts = self.model.facts(&self.view, &self.memory);
+        if carried.is_told || facts == self.epoch.facts {
+            self.check_flap(facts)?;
+        } else {
+            // What stands was said of other facts, and nothing yet of these.
+            self.epoch = Epoch::default();
+        }
         if dies_after.is_some() {
             return Ok(());
         }
-        self.model.remember(&mut self.memory, &plan, refused.and_then(|refused| writes.get(refused)));
+        let refused = carried.refused.and_then(|refused| writes.get(refused));
+        self.model.remember(&mut self.memory, &plan, refused);
         let wake_at = self.model.wake_at(&plan);
-        self.last = Some(LastVisit { basis, at: self.now, wake_at, is_complete });
+        self.last = Some(LastVisit { basis, at: self.now, wake_at, is_complete: carried.is_complete });
         Ok(())
     }
 
-    /// The writes of a plan, as far as it comes; whether that was to its end, and which one was refused.
-    fn carry_out(
-        &mut self,
-        writes: &[M::Write],
-        dies_after: Option<u8>,
-    ) -> Result<(bool, Option<usize>), Violation> {
-        let (mut done, mut refused) = (0_u8, None::<usize>);
+    /// The writes of a plan, as far as it comes.
+    fn carry_out(&mut self, writes: &[M::Write], dies_after: Option<u8>) -> Result<Carried, Violation> {
+        let mut done = 0_u8;
+        let mut carried = Carried { is_complete: true, is_told: true, refused: None };
+        let cut_short = |refused| Carried { is_complete: false, is_told: false, refused };
         for (nth, write) in writes.iter().enumerate() {
             if dies_after == Some(done) {
-                return Ok((false, refused));
+                return Ok(cut_short(carried.refused));
             }
-            if let Some(refused) = refused.and_then(|refused| writes.get(refused))
-                && !self.model.goes_on_after(refused, &self.memory, write)
-            {
+            let refused = carried.refused.and_then(|refused| writes.get(refused));
+            if !self.model.goes_on(&self.memory, refused, write) {
+                carried.is_complete = false;
+                // What is said of the object comes last.
+                carried.is_told = nth + 1 < writes.len();
                 continue;
             }
             self.model.judge_write(&self.world, &self.view, write)?;
@@ -286,11 +302,14 @@ impl<'a, M: Model> Run<'a, M> {
                         versions.expected = versions.shots.len() - 1;
                     }
                 }
-                Effect::Stale => return Ok((false, refused)),
-                Effect::Refused => refused = refused.or(Some(nth)),
+                Effect::Stale => return Ok(cut_short(carried.refused)),
+                Effect::Refused => {
+                    carried.is_complete = false;
+                    carried.refused = carried.refused.or(Some(nth));
+                }
             }
         }
-        Ok((refused.is_none(), refused))
+        Ok(carried)
     }
 
     fn basis(&self) -> Basis {
@@ -316,8 +335,7 @@ impl<'a, M: Model> Run<'a, M> {
     }
 
     /// While the same is true of what is seen, no condition goes back to what it said before.
-    fn check_flap(&mut self) -> Result<(), Violation> {
-        let facts = self.model.facts(&self.view, &self.memory);
+    fn check_flap(&mut self, facts: u64) -> Result<(), Violation> {
         let said = self.model.said(&self.world);
         if facts != self.epoch.facts {
             self.epoch = Epoch { facts, now: said, left: Vec::new() };

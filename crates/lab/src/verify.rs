@@ -99,6 +99,9 @@ pub(crate) async fn run(paths: &Paths, chosen: &Chosen<'_>) -> Result<Tally> {
             }
         }
     }
+    if matches(EXPLORED) {
+        explored(chosen.tier, &mut tally);
+    }
     // A name that was found among those need not be looked for in every crate.
     let found = chosen.filter.is_some() && !(tally.is_empty() && scenarios.is_empty());
     if !found {
@@ -177,6 +180,38 @@ fn cargo_deny(paths: &Paths) -> Result<PathBuf> {
         quietly(install).context("failed to install cargo-deny")?;
     }
     Ok(program)
+}
+
+const EXPLORED: &str = "explored schedules keep every promise";
+
+/// Drives each kind's rules through schedules and through all combinations of what they can be shown (docs/explore.md).
+fn explored(tier: Tier, tally: &mut Tally) {
+    let started = Instant::now();
+    let schedules = match tier {
+        Tier::Quick => 10_000,
+        Tier::All => 1_000_000,
+    };
+    eprintln!("     {EXPLORED} … ({schedules}; the first time this compiles the operator with optimisation)");
+    let mut test =
+        cargo(&["test", "--profile", "explore", "-p", "vworkspace-operator", "--locked", "explored_"]);
+    // One after the other: each uses all cores, and says how quick it was.
+    test.args(["--", "--nocapture", "--test-threads=1"]).env("EXPLORE_SCHEDULES", schedules.to_string());
+    let told = said_by(test).and_then(|said| told_by_explorer(&said, schedules));
+    tally.count(told.is_ok());
+    tell(EXPLORED, told.as_ref().err(), started);
+    told.unwrap_or_default().iter().for_each(|line| println!("     {line}"));
+}
+
+/// How much was explored and how quickly. That a busy machine is slow is no failure; that less was explored is one.
+fn told_by_explorer(said: &str, schedules: u32) -> Result<Vec<String>> {
+    let told: Vec<String> = said
+        .lines()
+        .filter_map(|line| line.split_once("explored "))
+        .map(|(_, told)| format!("explored {told}"))
+        .collect();
+    let wanted = format!(": {schedules} schedules,");
+    ensure!(told.iter().any(|line| line.contains(&wanted)), "expected {schedules} schedules:\n{said}");
+    Ok(told)
 }
 
 /// All unit and integration tests; cargo's own closing lines are added up.
@@ -316,17 +351,32 @@ pub(crate) fn cargo(arguments: &[&str]) -> Command {
 }
 
 /// Runs a command; what it said is shown only when it fails.
-pub(crate) fn quietly(mut command: Command) -> Result<()> {
+pub(crate) fn quietly(command: Command) -> Result<()> {
+    said_by(command).map(drop)
+}
+
+/// What a command wrote; if it fails that is in the error.
+fn said_by(mut command: Command) -> Result<String> {
     let output = command.output().with_context(|| format!("failed to run {command:?}"))?;
     let (said, complained) =
         (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     ensure!(output.status.success(), "{command:?} failed:\n{said}{complained}");
-    Ok(())
+    Ok(said.into_owned())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_exploration_that_did_not_take_place_is_a_failure() {
+        let said =
+            "test a::explored_instances ... explored ApplicationInstance: 10000 schedules, 1.2 s\nok\n";
+        let told = told_by_explorer(said, 10_000).unwrap();
+        assert_eq!(told, ["explored ApplicationInstance: 10000 schedules, 1.2 s"]);
+        assert!(told_by_explorer(said, 1_000_000).is_err());
+        assert!(told_by_explorer("running 0 tests\n", 10_000).is_err());
+    }
 
     #[test]
     fn cargo_tests_closing_lines_are_added_up() {

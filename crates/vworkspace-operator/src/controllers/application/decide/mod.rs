@@ -37,7 +37,7 @@ use crate::endpoints::endpoints;
 use approval::Approval;
 use blocker::{Blocker, Situation};
 use pause::Pause;
-use reading::Reading;
+use reading::{Carries, Reading};
 
 /// What the operator is told by its flags.
 #[derive(Debug, Clone)]
@@ -96,7 +96,10 @@ fn managed(
     });
     let pausing = pause::of(app, world, now);
     let pause = pausing.pause.as_ref();
-    let seen = reading::of(app, world);
+    // What is refused now, although Flux once had it, has not been taken since it was said to wait.
+    let is_taken = is_with_flux && world.refusals.is_empty();
+    let carries = if is_taken { Carries::ThisSpec } else { Carries::AnEarlierOne };
+    let seen = reading::of(app, world, carries);
     let situation = |seen| Situation {
         app,
         world,

@@ -85,6 +85,23 @@ pub(super) enum SourceTrouble {
     Unreachable(String),
 }
 
+/// Which change the release carries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Carries {
+    ThisSpec,
+    /// What the spec asks for now waits.
+    AnEarlierOne,
+}
+
+/// What was told before, and about what.
+#[derive(Clone, Copy)]
+struct Told<'a> {
+    app: &'a ApplicationInstance,
+    carries: Carries,
+    /// The label of the change that the release carries.
+    change: Option<&'a str>,
+}
+
 /// What is said of a release that is there.
 pub(super) const IN_PLACE: [Ready; 3] =
     [Ready::HelmReleaseReady, Ready::HelmReleaseReadyWithWarnings, Ready::EndpointUnreachable];
@@ -92,9 +109,10 @@ pub(super) const IN_PLACE: [Ready; 3] =
 /// The instance stays, so somebody else did it.
 const DELETED: &str = "Somebody deleted the HelmRelease; it is made again when Flux has uninstalled it.";
 
-pub(super) fn of(app: &ApplicationInstance, world: &World) -> Reading {
+pub(super) fn of(app: &ApplicationInstance, world: &World, carries: Carries) -> Reading {
     let told = |failure: Failure| Failure { message: said(app, &failure.message), ..failure };
-    match seen(app, world) {
+    let change = world.release.present().and_then(|release| change_of(&release.metadata));
+    match seen(Told { app, carries, change }, world) {
         // Flux's own words about what it does.
         Reading::InProgress(message) => Reading::InProgress(safe(&message, Quotes::Trusted)),
         Reading::Failed(failure) => Reading::Failed(told(failure)),
@@ -124,7 +142,7 @@ fn known_names(app: &ApplicationInstance) -> Vec<String> {
     chart.chain(release).chain(secret.flat_map(|secret| [secret.name.clone(), secret.key.clone()])).collect()
 }
 
-fn seen(app: &ApplicationInstance, world: &World) -> Reading {
+fn seen(told: Told<'_>, world: &World) -> Reading {
     let (Sight::Present(release), Seen::Known(Sight::Present(source))) = (&world.release, &world.source)
     else {
         return Reading::Unseen;
@@ -134,29 +152,29 @@ fn seen(app: &ApplicationInstance, world: &World) -> Reading {
         return Reading::InProgress(DELETED.to_owned());
     }
     let chart = world.helm_chart.as_ref();
-    let known = app.status.as_ref().and_then(|status| status.last_successful_release.as_ref());
+    let known = told.app.status.as_ref().and_then(|status| status.last_successful_release.as_ref());
     if release.is_suspended()
         && let Some(reading) = running(release).or_else(|| released_before(release, source, known))
     {
         return reading;
     }
-    // What runs has its chart, whatever became of the source since.
+    // Flux had the chart when it said this, whatever became of the source since.
     if has_lost_its_artifact(source)
-        && let Some(reading) = running(release)
+        && let Some(reading) = running(release).or_else(|| broken_values(release))
     {
         return reading;
     }
-    if let Some(trouble) = trouble(app, release, source, chart) {
+    if let Some(trouble) = trouble(told, release, source, chart) {
         return Reading::SourceTrouble(trouble);
     }
     if release.is_suspended() {
-        return halted(app, release);
+        return halted(told, release);
     }
-    if is_moving(app, release, source) {
+    if is_moving(told, source) {
         return Reading::Fetching;
     }
     if !is_attempted(release, source) {
-        return not_noticed(app, release);
+        return not_noticed(told, release);
     }
     stalled(release)
         .or_else(|| failed(release))
@@ -175,15 +193,15 @@ fn released_before(
     let status = &release.status;
     let newest = status.history.first()?;
     let only_suspended = release.metadata.generation == Some(status.last_attempted_generation + 1);
-    let has_source = change_of(&release.metadata) == change_of(&source.metadata)
-        && source.metadata.generation == Some(source.status.observed_generation);
+    let is_same_change = change_of(&release.metadata) == change_of(&source.metadata);
     // Or this very revision was seen to carry this very change.
     let is_known = known.is_some_and(|known| {
         known.revision == newest.version
             && known.change.is_some()
             && known.change.as_deref() == change_of(&release.metadata)
     });
-    let is_released = (is_known || (only_suspended && has_source && is_wanted(release, source, newest)))
+    let is_released = (is_known || (only_suspended && is_same_change && is_wanted(release, source, newest)))
+        && source.metadata.generation == Some(source.status.observed_generation)
         && newest.status == "deployed"
         && is_true(&status.conditions, "Released").is_some();
     is_released.then(|| Reading::Released(newest.clone()))
@@ -199,25 +217,31 @@ fn last_verdict(app: &ApplicationInstance) -> Option<Ready> {
 }
 
 /// Suspended, and not known to be released.
-fn halted(app: &ApplicationInstance, release: &HelmRelease) -> Reading {
+fn halted(told: Told<'_>, release: &HelmRelease) -> Reading {
     let released = condition(&release.status.conditions, "Released").filter(|known| known.status == "False");
     let failure = |message| Failure { message, then: Then::Retried, left: left(release) };
     match released {
         Some(released) => Reading::Halted(Some(failure(released.message.clone()))),
-        None if is_settled(app) && was_in_place(app) => Reading::NoNews,
+        None if values_complaint(release).is_some() || is_new(release) => Reading::Halted(None),
+        None if is_settled(told) && was_in_place(told.app) => Reading::NoNews,
         None => Reading::Halted(None),
     }
+}
+
+/// Flux has never looked at it: it was made again, whatever was said of the one before.
+fn is_new(release: &HelmRelease) -> bool {
+    condition(&release.status.conditions, "Ready").is_none()
 }
 
 /// Why something cannot be fetched that is needed. A source that fails keeps its artifact: a release that is made from
 /// that, also with other values, needs no other. The chart out of a classic repository is fetched for the release.
 fn trouble(
-    app: &ApplicationInstance,
+    told: Told<'_>,
     release: &HelmRelease,
     source: &Source,
     chart: Option<&Source>,
 ) -> Option<SourceTrouble> {
-    let needs_source = is_moving(app, release, source);
+    let needs_source = is_moving(told, source);
     let needs_chart = needs_source || !is_attempted(release, source);
     let of_source = Some(source).filter(|_| needs_source).and_then(source_trouble);
     of_source.or_else(|| chart.filter(|_| needs_chart).and_then(source_trouble))
@@ -265,16 +289,14 @@ pub(super) fn unreachable_source(world: &World, patience: Duration) -> Option<Un
 
 /// Whether the source has not caught up with its spec. One that only lost what it had stored, which source-controller does
 /// at each of its restarts, changes nothing about a release that has succeeded or failed.
-fn is_moving(app: &ApplicationInstance, release: &HelmRelease, source: &Source) -> bool {
+fn is_moving(told: Told<'_>, source: &Source) -> bool {
     // A HelmRepository of type oci is only an address: Flux writes no status.
     if source.spec.type_ == "oci" {
         return false;
     }
-    let has_ended = was_in_place(app) || last_verdict(app) == Some(Ready::HelmReleaseFailed);
-    // Flux complains about values only after it has seen the chart.
-    let needs_none = values_complaint(release).is_some() || (has_ended && is_settled(app));
+    let has_ended = was_in_place(told.app) || last_verdict(told.app) == Some(Ready::HelmReleaseFailed);
     source.metadata.generation != Some(source.status.observed_generation)
-        || (has_lost_its_artifact(source) && !needs_none)
+        || (has_lost_its_artifact(source) && !(has_ended && is_settled(told)))
 }
 
 fn has_lost_its_artifact(source: &Source) -> bool {
@@ -290,18 +312,15 @@ fn is_attempted(release: &HelmRelease, source: &Source) -> bool {
 }
 
 /// The release has a generation that Flux has not begun with, or not said so.
-fn not_noticed(app: &ApplicationInstance, release: &HelmRelease) -> Reading {
+fn not_noticed(told: Told<'_>, release: &HelmRelease) -> Reading {
     let Some(ready) = condition(&release.status.conditions, "Ready") else {
         return Reading::Unseen;
     };
-    match ready.reason.as_str() {
-        "ValuesError" if is_of_now(release, ready) => failure(release, values_error(&ready.message)),
-        reason => running(release).unwrap_or_else(|| match reason {
-            _ if is_settled(app) => Reading::NoNews,
-            "SourceNotReady" | "ArtifactFailed" => Reading::Fetching,
-            _ => Reading::InProgress("Flux has been given the change.".to_owned()),
-        }),
-    }
+    broken_values(release).or_else(|| running(release)).unwrap_or_else(|| match ready.reason.as_str() {
+        _ if is_settled(told) => Reading::NoNews,
+        "SourceNotReady" | "ArtifactFailed" => Reading::Fetching,
+        _ => Reading::InProgress("Flux has been given the change.".to_owned()),
+    })
 }
 
 /// What Flux complains about, if it is the values of this generation. It looks at them before it counts an attempt; what it
@@ -311,6 +330,10 @@ pub(super) fn values_complaint(release: &HelmRelease) -> Option<&FluxCondition> 
     (ready.reason == "ValuesError" && is_of_now(release, ready)).then_some(ready)
 }
 
+fn broken_values(release: &HelmRelease) -> Option<Reading> {
+    values_complaint(release).map(|ready| failure(release, values_error(&ready.message)))
+}
+
 /// A condition that names an older generation is about that one; one that names this may still be about the one before.
 fn is_of_now(release: &HelmRelease, known: &FluxCondition) -> bool {
     known.observed_generation.is_none() || known.observed_generation == release.metadata.generation
@@ -318,8 +341,8 @@ fn is_of_now(release: &HelmRelease, known: &FluxCondition) -> bool {
 
 /// Whether there was a verdict about this very spec. A change of ours is reported as under way together with handing it
 /// over, so what moved the release since was something else: a look of Flux, a pause that ended, or another's hand. Not so
-/// a change that was said to wait, and is offered all the while.
-fn is_settled(app: &ApplicationInstance) -> bool {
+/// a change that was said to wait, and has been taken since.
+fn is_settled(Told { app, carries, change }: Told<'_>) -> bool {
     let verdicts = [
         Ready::HelmReleaseReady,
         Ready::HelmReleaseReadyWithWarnings,
@@ -328,10 +351,15 @@ fn is_settled(app: &ApplicationInstance) -> bool {
         Ready::WaitingForSecret,
         Ready::HelmReleaseFailed,
     ];
+    // What waited then was not this change, which is there, but the end of a pause.
+    let is_in_place = |status: &ApplicationInstanceStatus| {
+        let known = status.last_successful_release.as_ref().and_then(|known| known.change.as_deref());
+        was_in_place(app) && change.is_some() && known == change
+    };
     app.status.as_ref().is_some_and(|status| {
         status.observed_generation == app.metadata.generation
             && status.conditions.read::<Ready>().is_some_and(|reason| verdicts.contains(&reason))
-            && !may_have_waited(status)
+            && (is_in_place(status) || !(carries == Carries::ThisSpec && may_have_waited(status)))
     })
 }
 
@@ -358,8 +386,8 @@ fn stalled(release: &HelmRelease) -> Option<Reading> {
 fn failed(release: &HelmRelease) -> Option<Reading> {
     let status = &release.status;
     let ready = condition(&status.conditions, "Ready")?;
-    if ready.reason == "ValuesError" && is_of_now(release, ready) {
-        return Some(failure(release, values_error(&ready.message)));
+    if let Some(broken) = broken_values(release) {
+        return Some(broken);
     }
     let has_failed = ready.status == "False" && !is_waiting(release);
     let is_retrying = status.failures > 0

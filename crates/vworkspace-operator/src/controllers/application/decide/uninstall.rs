@@ -9,7 +9,7 @@ use vworkspace_api::application_instance::{
 };
 
 use super::pause;
-use super::reading::said;
+use super::reading::{SourceTrouble, said, source_trouble};
 use super::status::{History, finish, moment, unblocked};
 use crate::controllers::application::asking::Question;
 use crate::controllers::application::children::{self, Suspension};
@@ -125,8 +125,13 @@ fn status(
     conditions.set(deleting, message.clone(), at);
     conditions.set(Ready::Uninstalling, message, at);
     conditions.set(Reconciling::Stable, "The spec is not carried out any more: see Deleting.", at);
-    if conditions.read::<Degraded>().is_none() {
-        conditions.set(Degraded::NotDegraded, "", at);
+    match conditions.read::<Degraded>() {
+        None => conditions.set(Degraded::NotDegraded, "", at),
+        // The source is still seen; what else was wrong is not looked at any more.
+        Some(Degraded::ChartUnreachable) if !is_unreachable(world) => {
+            conditions.set(Degraded::Recovered, "", at);
+        }
+        Some(_) => {}
     }
     conditions.set(blocked, blocked_message, at);
     let (suspended, message) = pause::condition(pause::by_hand(app).as_ref());
@@ -135,6 +140,11 @@ fn status(
     status.observed_generation = app.metadata.generation;
     status.last_reconcile_time = Some(Time(now));
     status
+}
+
+fn is_unreachable(world: &World) -> bool {
+    let trouble = world.source.present().and_then(source_trouble);
+    matches!(trouble, Some(SourceTrouble::Unreachable(_)))
 }
 
 fn still_there(left: &[String]) -> String {

@@ -287,7 +287,17 @@ pub(super) fn restart(world: &mut World) {
     if matches!(world.helm.phase, Phase::Uninstalled) {
         return;
     }
-    let was_at_work = !matches!(world.helm.phase, Phase::Idle | Phase::Prerequisites);
+    // What Helm has stored is not in the history then. A look that found nothing to do leaves no such difference.
+    let was_at_work = matches!(
+        world.helm.phase,
+        Phase::Begun(_)
+            | Phase::Acting
+            | Phase::Succeeded
+            | Phase::Stored
+            | Phase::Remedying(_)
+            | Phase::RolledBack(_)
+            | Phase::Removed
+    );
     world.helm = HelmController {
         phase: Phase::Idle,
         is_due: true,

@@ -3,14 +3,16 @@
 //! and that a deletion hits only the object that was seen.
 
 mod flux;
+mod hash;
 mod helm_controller;
 mod oracle;
+mod outcome;
+mod product;
 mod shown;
 mod source_controller;
 mod world;
 
 use std::fmt;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::rc::Rc;
 
 use ::explore::{Dice, Effect, Model, Moves, Violation};
@@ -20,6 +22,7 @@ use vworkspace_api::application_instance::ApplicationInstanceStatus;
 
 use super::asking::Question;
 use flux::{Release, Source};
+use hash::hash_of;
 use shown::Desk;
 use world::{Change, Instance, Memory, Move, Version, World};
 
@@ -117,12 +120,6 @@ fn words(status: &ApplicationInstanceStatus) -> String {
     told.collect::<Vec<_>>().join(" ")
 }
 
-fn hash_of(value: impl Hash) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    value.hash(&mut hasher);
-    hasher.finish()
-}
-
 /// ApplicationInstances.
 struct Applications;
 
@@ -208,9 +205,14 @@ impl Model for Applications {
         carry_out(world, write)
     }
 
-    fn goes_on_after(&self, _refused: &Write, memory: &Memory, write: &Write) -> bool {
-        // A status that does not know of the refusal would take the children for applied.
-        memory.is_denied && matches!(write, Write::Status { .. })
+    fn goes_on(&self, memory: &Memory, refused: Option<&Write>, write: &Write) -> bool {
+        match write {
+            // A status is written only by a plan that knew how its children would fare.
+            Write::Status { .. } => refused.is_some() == memory.is_denied,
+            // The end is not written by one that took a refusal for standing which has gone.
+            Write::LetGo { .. } => refused.is_none() && !memory.is_denied,
+            _ => refused.is_none(),
+        }
     }
 
     fn remember(&self, memory: &mut Memory, plan: &ApplicationPlan, refused: Option<&Write>) {
@@ -234,7 +236,9 @@ impl Model for Applications {
         let seen = look(view);
         let app = seen.app;
         let release = seen.release.map(|known| {
-            (known.uid, known.change, known.suspend, known.deleting, known.generation, known.truth)
+            // A revision that Helm has stored is no flicker: a try that failed like the one before it is another one.
+            let revision = known.history[0].map(|newest| newest.number);
+            (known.uid, known.change, known.suspend, known.deleting, known.generation, known.truth, revision)
         });
         let source = seen.source.map(|known| {
             let trouble = known.fetch_failed.map(|failed| failed.trouble);
@@ -263,7 +267,7 @@ impl Model for Applications {
     }
 
     fn outcome(&self, world: &World, now: i64) -> (u64, u64) {
-        oracle::outcome(world, now)
+        outcome::of(world, now)
     }
 
     fn judge(

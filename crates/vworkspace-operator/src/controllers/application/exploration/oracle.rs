@@ -5,8 +5,8 @@ use conditions::{Condition, Status};
 use vworkspace_api::application_instance::ApplicationInstanceStatus;
 
 use super::flux::{Mark, Ready, Release, Trouble, Waits};
-use super::world::{Config, Memory, Running, World};
-use super::{ApplicationPlan, Look, Write, hash_of, words};
+use super::world::{Memory, Running, Seen, World};
+use super::{ApplicationPlan, Look, Write, words};
 
 const READY_IS_PROVEN: &str = "ready-is-proven";
 const TROUBLE_WAS_SEEN: &str = "trouble-was-seen";
@@ -138,6 +138,14 @@ pub(super) fn consistent(
     Ok(())
 }
 
+/// Whether Ready is said to be True that was not before.
+pub(super) fn is_newly_ready(
+    before: Option<&ApplicationInstanceStatus>,
+    after: &ApplicationInstanceStatus,
+) -> bool {
+    says(after, "Ready=True") && before.is_none_or(|before| before.last_successful_release.is_none())
+}
+
 /// Whether the release that is seen had really deployed what it carries. A plan that was cut short after the source has
 /// handed over a chart that the release's own label does not speak of.
 pub(super) fn is_proven(seen: &Look<'_>) -> bool {
@@ -156,19 +164,18 @@ pub(super) fn judge(
     seen: &Look<'_>,
     memory: &Memory,
     plan: &ApplicationPlan,
-    _now: i64,
+    now: i64,
 ) -> Result<(), Violation> {
     let status = &plan.status;
-    let is_silent = differs_not(seen.app.status.as_deref(), status);
-    if is_silent && status.conditions.as_slice().is_empty() {
-        return Ok(());
-    }
-    // A plan that only looks says what was said.
-    if is_silent && status.observed_generation != Some(seen.app.generation) {
+    if only_looks(seen, memory, status) {
         return Ok(());
     }
     consistent(seen.app.status.as_deref(), status, seen.app.generation)?;
-    note_trouble(world, seen, memory);
+    // What stands, and not what a plan would have said that was cut short.
+    if let Some(before) = seen.app.status.as_deref() {
+        world.seen = still_told(world.seen, before);
+    }
+    note_trouble(world, seen, memory, now);
     let broken = |name, what: &str| Err(Violation::new(name, format!("{what}: {}", words(status))));
     let (ready, _) = reason(status, "Ready");
     if ready != Status::True && leaves_without_cause(world, seen, plan) {
@@ -180,8 +187,15 @@ pub(super) fn judge(
     if let Some(unseen) = unseen_trouble(world, seen, memory, status) {
         return broken(TROUBLE_WAS_SEEN, &format!("{unseen} without its cause"));
     }
-    forget_trouble(world, status);
     Ok(())
+}
+
+/// Whether a plan says only what was said: of another generation, or before it is known what a release has left.
+pub(super) fn only_looks(seen: &Look<'_>, memory: &Memory, status: &ApplicationInstanceStatus) -> bool {
+    let is_left_unknown = seen.app.deleting && seen.release.is_none() && memory.listed_leftovers.is_none();
+    let is_of_now = status.observed_generation == Some(seen.app.generation);
+    !super::differs(seen.app.status.as_deref(), status)
+        && (is_left_unknown || !is_of_now || status.conditions.as_slice().is_empty())
 }
 
 /// Whether an instance was ready for this very spec, and nothing that was seen has changed that.
@@ -189,25 +203,25 @@ fn leaves_without_cause(world: &World, seen: &Look<'_>, plan: &ApplicationPlan) 
     let Some(before) = seen.app.status.as_deref() else { return false };
     let Some(release) = seen.release else { return false };
     let was_ready = says(before, "Ready=True") && before.observed_generation == Some(seen.app.generation);
-    let writes_children = super::writes(plan, seen).iter().any(|write| {
-        !matches!(write, Write::HoldFinalizer { .. } | Write::Status { .. } | Write::LetGo { .. })
-    });
+    // Dear, so it is asked last.
+    let writes_children = || {
+        super::writes(plan, seen).iter().any(|write| {
+            !matches!(write, Write::HoldFinalizer { .. } | Write::Status { .. } | Write::LetGo { .. })
+        })
+    };
     was_ready
         && !seen.app.deleting
         && !release.deleting
         && is_proven(seen)
         && release.truth.waits.is_none()
         && !release.truth.has_failed
-        && !writes_children
         && !(world.seen.endpoint || world.seen.missing_values)
-}
-
-fn differs_not(before: Option<&ApplicationInstanceStatus>, after: &ApplicationInstanceStatus) -> bool {
-    !super::differs(before, after)
+        && !writes_children()
 }
 
 /// What is in the view now.
-fn note_trouble(world: &mut World, seen: &Look<'_>, memory: &Memory) {
+fn note_trouble(world: &mut World, seen: &Look<'_>, memory: &Memory, now: i64) {
+    world.seen.drift |= seen.drift.is_some_and(|at| is_fresh_drift(at, now));
     let Some(release) = seen.release else { return };
     let truth = release.truth;
     world.seen.failure |= truth.has_failed || !truth.is_whole;
@@ -216,18 +230,21 @@ fn note_trouble(world: &mut World, seen: &Look<'_>, memory: &Memory) {
     world.seen.endpoint |= memory.check == Some(false);
 }
 
-/// What is said no longer has to be seen again before it is said once more.
-fn forget_trouble(world: &mut World, status: &ApplicationInstanceStatus) {
-    if says(status, "Ready=True") {
-        world.seen.failure = false;
-    }
-    let about_values = ["Blocked=True/MissingSecret", "Ready=False/WaitingForSecret"];
-    if !about_values.iter().any(|pattern| says(status, pattern)) {
-        world.seen.missing_values = false;
-    }
-    let about_endpoint = ["Degraded=True/EndpointUnreachable", "Ready=False/EndpointUnreachable"];
-    if !about_endpoint.iter().any(|pattern| says(status, pattern)) {
-        world.seen.endpoint = false;
+/// Flux tells drift once in each interval of five minutes, and never that it is over.
+pub(super) fn is_fresh_drift(at: i64, now: i64) -> bool {
+    now - at < 600
+}
+
+/// What was seen and is told by a status. What is not told any more has to be seen again before it is.
+pub(super) fn still_told(seen: Seen, status: &ApplicationInstanceStatus) -> Seen {
+    let tells = |patterns: &[&str]| patterns.iter().any(|pattern| says(status, pattern));
+    Seen {
+        failure: seen.failure && !tells(&["Ready=True"]),
+        drift: seen.drift && tells(&["Degraded=True/Drifted"]),
+        missing_values: seen.missing_values
+            && tells(&["Blocked=True/MissingSecret", "Ready=False/WaitingForSecret"]),
+        endpoint: seen.endpoint
+            && tells(&["Degraded=True/EndpointUnreachable", "Ready=False/EndpointUnreachable"]),
     }
 }
 
@@ -249,8 +266,8 @@ fn unseen_trouble(
         ("Degraded=True/UpgradeFailed", world.seen.failure || deleting),
         ("Degraded=True/HelmReleaseDegraded", world.seen.failure || deleting),
         ("Degraded=True/EndpointUnreachable", world.seen.endpoint || deleting),
-        ("Degraded=True/ChartUnreachable", trouble == Some(Trouble::Unreachable) || deleting),
-        ("Degraded=True/Drifted", seen.drift.is_some() || deleting),
+        ("Degraded=True/ChartUnreachable", trouble == Some(Trouble::Unreachable)),
+        ("Degraded=True/Drifted", world.seen.drift || deleting),
         ("Ready=False/HelmReleaseFailed", world.seen.failure),
         ("Ready=False/EndpointUnreachable", world.seen.endpoint),
         ("Ready=False/ChartUnreachable", trouble.is_some()),
@@ -421,7 +438,7 @@ fn expected_of_release(world: &World, release: &Release) -> Vec<&'static str> {
 }
 
 /// Whether source-controller has lost what it had stored, and cannot fetch it again.
-fn is_lost(world: &World) -> bool {
+pub(super) fn is_lost(world: &World) -> bool {
     world.source.is_some_and(|source| source.generation == source.observed && source.artifact.is_none())
 }
 
@@ -442,48 +459,4 @@ fn expected_of_success(world: &World) -> Vec<&'static str> {
 /// Nothing is wrong, except that a registry may not answer.
 fn not_degraded(world: &World) -> &'static str {
     if world.registry_answers { "Degraded=False" } else { "Degraded=True/ChartUnreachable|Degraded=False" }
-}
-
-/// The world at the end and what was said of it, apart from what only the way there can tell.
-pub(super) fn outcome(world: &World, now: i64) -> (u64, u64) {
-    let status = world.app.status.as_deref();
-    let was_released = status.is_some_and(|status| status.last_successful_release.is_some());
-    let release = world.release.map(|known| {
-        let relative = (known.observed == known.generation, known.attempted == known.generation);
-        Release {
-            uid: 0,
-            generation: 0,
-            ready_observed: i64::from(known.ready_observed == known.generation),
-            observed: 0,
-            attempted: i64::from(relative.0) * 2 + i64::from(relative.1),
-            requested: 0,
-            ..known
-        }
-    });
-    let source = world.source.map(|known| {
-        let failed = known.fetch_failed.map(|failed| (failed.trouble, failed.observed == known.generation));
-        (known.change, known.observed == known.generation, known.artifact, failed)
-    });
-    let since = world.source.and_then(|source| source.fetch_failed).map(|failed| now - failed.since >= 300);
-    let values = (world.app.spec.change.config == Config::FromSecret).then_some(world.secret);
-    let world_key = hash_of((
-        (world.app.spec, world.app.paused, world.app.retry, world.app.deleting, was_released, world.seen),
-        (release, source, since, values),
-        (world.dependency_ready, world.leftovers, world.admission_denies, world.is_window_open(now)),
-        (world.endpoint_answers, world.drift.map(|at| now - at < 600), world.running, world.is_whole),
-    ));
-    let said = status.map(|status| {
-        let told = status.conditions.iter().map(|known| {
-            let reason = match known.reason.as_str() {
-                "Recovered" | "NotDegraded" => "fine",
-                "Unblocked" | "NotBlocked" => "free",
-                reason => reason,
-            };
-            hash_of((known.status, reason))
-        });
-        told.collect::<Vec<_>>()
-    });
-    // What is said of a chart that got lost depends on what was said before, as it should.
-    let lost = is_lost(world).then_some(&said);
-    (hash_of((world_key, lost)), hash_of(&said))
 }

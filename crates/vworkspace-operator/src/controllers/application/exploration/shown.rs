@@ -79,7 +79,7 @@ impl Desk {
             desk.ask_for(change);
             let order = Order::of(&desk.app).unwrap();
             desk.labels.push(order.change().to_owned());
-            desk.specs.push(order.into_specs());
+            desk.specs.push(order.into_bare_specs());
         }
         desk
     }

@@ -34,7 +34,31 @@ fn explored_instances_keep_every_promise() {
     let (counts, failure) = explore(&Applications, &search());
     println!("explored ApplicationInstance: {counts}");
     assert!(failure.is_none(), "{}", failure.map(|failure| failure.to_string()).unwrap_or_default());
+    assert_eq!(counts.schedules, search().schedules);
     assert!(counts.short * 50 <= counts.schedules, "too many schedules are short: {}", counts.short);
+}
+
+#[test]
+fn explored_combinations_of_all_inputs_are_told_without_contradiction() {
+    // All of them in a long run; a part that is spread evenly in a short one.
+    let wanted = usize::try_from(search().schedules).unwrap_or(usize::MAX).saturating_mul(2);
+    let step = (product::ALL / wanted.max(1)).max(1) | 1;
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
+    let started = std::time::Instant::now();
+    let part = |core: usize| {
+        let mut desk = Desk::new();
+        let statuses = product::statuses(&mut desk);
+        (core * step..product::ALL)
+            .step_by(step * cores)
+            .find_map(|number| product::check(&mut desk, &statuses, number).err())
+    };
+    let broken: Vec<String> = std::thread::scope(|scope| {
+        let parts: Vec<_> = (0..cores).map(|core| scope.spawn(move || part(core))).collect();
+        parts.into_iter().filter_map(|part| part.join().unwrap()).collect()
+    });
+    let (count, seconds) = (product::ALL.div_ceil(step), started.elapsed().as_secs_f64());
+    println!("explored combinations of inputs: {count} of {}, {seconds:.1} s", product::ALL);
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
 }
 
 #[test]

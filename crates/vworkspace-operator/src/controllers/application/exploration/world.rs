@@ -130,7 +130,7 @@ pub(super) struct Seen {
     pub(super) failure: bool,
     pub(super) endpoint: bool,
     pub(super) missing_values: bool,
-    pub(super) released: bool,
+    pub(super) drift: bool,
 }
 
 #[derive(Debug, Clone)]

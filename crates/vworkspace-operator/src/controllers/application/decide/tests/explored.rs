@@ -65,8 +65,19 @@ fn a_source_controller_that_lost_its_storage_is_no_upgrade() {
         let now = plan(&app, &world(source.clone(), release.clone()), noon());
         assert_eq!(now.status.conditions, before.status.conditions, "{reason}");
     }
+    // Also while a change waits.
+    let waiting = edited(at_version(app, "1.3.0"), |app| app.spec.approvals.required = true);
+    let said = plan(&waiting, &known, noon());
+    let still = plan(&after(waiting, &said), &world(source.clone(), release), noon());
+    assert_eq!(still.status.conditions, said.status.conditions);
+    // Also while the API server does not let us put right what somebody did to a child.
+    let refused = World { refusals: refusal(), ..world(source.clone(), release_of(&known)) };
+    let first = plan(&running().0, &refused, noon());
+    assert_conditions!(first, { Ready: True/HelmReleaseReady, Blocked: True/PolicyDenied });
+    let second = plan(&after(running().0, &first), &refused, noon());
+    assert_eq!(second.status.conditions, first.status.conditions);
     // One that never had it is being fetched.
-    assert_conditions!(plan(&instance(), &world(source, new_release(&app)), noon()), {
+    assert_conditions!(plan(&instance(), &world(source, new_release(&instance())), noon()), {
         Ready: Unknown/Reconciling, Reconciling: True/ChartSourceSyncing });
 }
 
@@ -116,6 +127,20 @@ fn a_failure_of_a_suspended_release_is_told_and_nobody_tries_again() {
     source.status.observed_generation = 2;
     let plan = plan(&app, &world(source, suspended(release)), noon());
     assert_conditions!(plan, { Ready: False/HelmReleaseFailed, Reconciling: True/ChangePending, Degraded: True/HelmReleaseDegraded, Stalled: False/NotStalled });
+}
+
+#[test]
+fn values_that_a_suspended_release_misses_are_waited_for_on_every_look() {
+    let (app, known) = running();
+    let app = edited(app, |app| app.spec.suspend = true);
+    let app = after(app.clone(), &plan(&app, &known, noon()));
+    let mut release = suspended(release_of(&known));
+    release.metadata.generation = Some(3);
+    release.status.conditions = says(&[("Ready", "False", "ValuesError", "secrets \"v\" not found")]);
+    let known = World { release: Sight::Present(release), ..known };
+    let first = plan(&app, &known, noon());
+    assert_conditions!(first, { Ready: False/WaitingForSecret, Reconciling: True/ChangePending });
+    assert_eq!(plan(&after(app, &first), &known, noon()).status.conditions, first.status.conditions);
 }
 
 #[test]
@@ -269,7 +294,7 @@ fn a_complaint_about_former_values_says_nothing_about_these() {
 }
 
 #[test]
-fn an_action_that_runs_is_told_the_same_on_a_second_look_whatever_became_of_the_source() {
+fn what_flux_said_is_told_the_same_on_a_second_look_whatever_became_of_the_source() {
     let (app, known) = running();
     let message = "Running 'upgrade' action with timeout of 5m0s";
     let mut release = release_of(&known);
@@ -282,6 +307,15 @@ fn an_action_that_runs_is_told_the_same_on_a_second_look_whatever_became_of_the_
     let mut lost = source_of(&known);
     lost.status.artifact = None;
     lost.status.conditions = says(&[("FetchFailed", "True", "OCIArtifactPullFailed", "connection refused")]);
+    let mut waiting = release.clone();
+    waiting.status.conditions = says(&[("Ready", "False", "ValuesError", "secrets \"v\" not found")]);
+    let waiting = world(lost.clone(), waiting);
+    let first = plan(&app, &waiting, noon());
+    assert_conditions!(first, { Ready: False/WaitingForSecret });
+    assert_eq!(
+        plan(&after(app.clone(), &first), &waiting, noon()).status.conditions,
+        first.status.conditions
+    );
     for source in [source_of(&known), lost] {
         let known = world(source, release.clone());
         let first = plan(&app, &known, noon());
@@ -289,4 +323,71 @@ fn an_action_that_runs_is_told_the_same_on_a_second_look_whatever_became_of_the_
         let second = plan(&after(app.clone(), &first), &known, noon());
         assert_eq!(second.status.conditions, first.status.conditions);
     }
+}
+
+#[test]
+fn an_instance_that_ends_is_not_degraded_by_a_source_that_answers_again() {
+    let (app, known) = running();
+    let mut silent = source_of(&known);
+    silent.status.conditions =
+        says(&[("FetchFailed", "True", "OCIArtifactPullFailed", "connection refused")]);
+    silent.status.conditions[0].last_transition_time =
+        Some(k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(noon()));
+    let silent = world(silent, release_of(&known));
+    let later = noon() + jiff::SignedDuration::from_secs(301);
+    let app = after(app.clone(), &plan(&app, &silent, later));
+    let app = deleted(app);
+    let still = plan(&app, &silent, later);
+    assert_conditions!(still, { Degraded: True/ChartUnreachable, Deleting: True/Uninstalling });
+    let plan = plan(&after(app, &still), &known, later);
+    assert_conditions!(plan, { Degraded: False/Recovered, Deleting: True/Uninstalling });
+}
+
+#[test]
+fn a_suspended_release_is_not_ready_while_its_source_is_in_motion_as_it_would_not_be_without_the_pause() {
+    let (app, known) = running();
+    // To another version and back, before source-controller looked.
+    let mut source = source_of(&known);
+    source.metadata.generation = Some(3);
+    let there = at_version(app, "1.3.0");
+    let there = after(there.clone(), &plan(&there, &known, noon()));
+    let back = at_version(there, "1.2.0");
+    let moving = world(source.clone(), release_of(&known));
+    let back = after(back.clone(), &plan(&back, &moving, noon()));
+    assert_conditions!(plan(&back, &moving, noon()), { Ready: False/Upgrading });
+    let paused = world(source, suspended(release_of(&known)));
+    let resumed = edited(back, |_| ());
+    let first = plan(&resumed, &paused, noon());
+    assert_conditions!(first, { Ready: Unknown/Reconciling, Reconciling: True/ChangePending });
+}
+
+#[test]
+fn a_suspended_release_that_was_made_again_does_not_inherit_that_the_former_one_was_ready() {
+    let (app, known) = running();
+    let app = edited(app, |app| app.spec.suspend = true);
+    // Somebody deleted the release, which the cache did not show yet: suspending it made it anew.
+    let first = plan(&app, &known, noon());
+    assert_conditions!(first, { Ready: True/HelmReleaseReady, Suspended: True/ManuallySuspended });
+    let app = after(app, &first);
+    let mut anew = suspended(new_release(&app));
+    anew.metadata.uid = Some("another".to_owned());
+    let known = World { release: Sight::Present(anew), ..known };
+    let told = plan(&app, &known, noon());
+    assert_conditions!(told, { Ready: Unknown/Reconciling, Reconciling: True/ChangePending });
+}
+
+#[test]
+fn the_end_of_a_pause_that_was_refused_and_then_taken_is_no_upgrade() {
+    let (app, known) = running();
+    let paused = edited(app, |app| app.spec.suspend = true);
+    let paused = after(paused.clone(), &plan(&paused, &known, noon()));
+    let resumed = edited(paused, |app| app.spec.suspend = false);
+    let held = World { release: Sight::Present(suspended(release_of(&known))), ..known.clone() };
+    let refused = plan(&resumed, &World { refusals: refusal(), ..held }, noon());
+    assert_conditions!(refused, { Ready: True/HelmReleaseReady, Blocked: True/PolicyDenied });
+    let mut release = release_of(&known);
+    release.metadata.generation = Some(3);
+    release.status.observed_generation = 2;
+    let taken = plan(&after(resumed, &refused), &World { release: Sight::Present(release), ..known }, noon());
+    assert_conditions!(taken, { Ready: True/HelmReleaseReady, Blocked: False/Unblocked });
 }
