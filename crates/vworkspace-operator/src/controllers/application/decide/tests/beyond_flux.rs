@@ -2,8 +2,7 @@
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::json;
-
-use vworkspace_api::application_instance::Suspended;
+use vworkspace_api::application_instance::{DeletionPolicy, Suspended};
 
 use super::*;
 use crate::controllers::application::asking::{Asked, Checked, Question};
