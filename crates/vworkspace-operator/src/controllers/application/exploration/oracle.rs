@@ -396,7 +396,12 @@ fn expected_of_release(world: &World, release: &Release) -> Vec<&'static str> {
         world.source.is_some_and(|source| source.generation == source.observed && source.artifact.is_some());
     if is_lost(world) {
         // What runs goes on, what has failed has failed, and what is new cannot begin: all of that can be said.
-        return vec!["Ready=True|Ready=False/ChartUnreachable|Ready=False/HelmReleaseFailed"];
+        let fails = world.app.spec.check && !world.endpoint_answers;
+        return vec![if fails {
+            "Ready=False/EndpointUnreachable|Ready=False/ChartUnreachable|Ready=False/HelmReleaseFailed"
+        } else {
+            "Ready=True|Ready=False/ChartUnreachable|Ready=False/HelmReleaseFailed"
+        }];
     }
     if !is_fetched {
         return match trouble {
