@@ -12,6 +12,7 @@ use super::status::{Facts, History, Rule, Said, rule};
 pub(super) const RULES: &[Rule<Degraded>] = &[
     rule(&[Degraded::UpgradeFailed], "an upgrade failed and was rolled back", rolled_back),
     rule(&[Degraded::HelmReleaseDegraded], "a Helm action failed after a success, and what is there is not whole", damaged),
+    rule(&[Degraded::UpgradeFailed, Degraded::HelmReleaseDegraded], "one of these was said, and Flux only looks again", still_failed),
     rule(&[Degraded::ChartUnreachable], "the chart source has not answered for five minutes (`--chart-unreachable-after`)", chart_source),
     rule(&[Degraded::EndpointUnreachable], "a readiness check fails, or no Ingress serves the promised host", check_fails),
     rule(&[Degraded::Drifted], "Flux found objects that somebody changed, not longer than two intervals ago", drifted),
@@ -29,6 +30,13 @@ fn rolled_back(facts: &Facts<'_>, history: History) -> Option<Said<Degraded>> {
 fn damaged(facts: &Facts<'_>, history: History) -> Option<Said<Degraded>> {
     let Failure { message, left: Left::Damaged, .. } = facts.reading.failure()? else { return None };
     history.was_released.then(|| Said::This(Degraded::HelmReleaseDegraded, message.clone()))
+}
+
+/// A look of Flux that has no result yet takes nothing back, and what weighs less does not come to the front for as long.
+fn still_failed(facts: &Facts<'_>, history: History) -> Option<Said<Degraded>> {
+    let has_failed =
+        matches!(history.degraded, Some(Degraded::UpgradeFailed | Degraded::HelmReleaseDegraded));
+    (*facts.reading == Reading::NoNews && has_failed).then_some(Said::AsBefore)
 }
 
 fn chart_source(facts: &Facts<'_>, _: History) -> Option<Said<Degraded>> {

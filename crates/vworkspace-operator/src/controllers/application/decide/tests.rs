@@ -22,6 +22,7 @@ use super::testing::{
 };
 use super::*;
 use crate::catalog_policy::CatalogPolicy;
+use crate::controllers::application::observe::Drift;
 use crate::flux::{HelmRelease, Source};
 
 fn plan(
@@ -251,6 +252,14 @@ fn an_upgrade_that_flux_rolled_back_is_degraded_not_ready() {
     assert!(failed.status.conditions.get("Degraded").unwrap().message.contains("1.2.0 runs"));
 
     let app = after(app, &failed);
+    // Flux looks again: what weighs less does not come to the front until it has found something.
+    release.status.conditions = says(&[
+        ("Ready", "Unknown", "Progressing", ""),
+        ("Released", "False", "UpgradeFailed", "context deadline exceeded"),
+    ]);
+    let drift = Some(Drift { seen_at: noon(), message: "ConfigMap/shop/web changed".to_owned() });
+    let looking = World { drift, ..world(source.clone(), release.clone()) };
+    assert_conditions!(plan(&app, &looking, noon()), { Ready: False/HelmReleaseFailed, Degraded: True/UpgradeFailed });
     release.status = released(&app, "1.3.0", DIGEST_1_3).status;
     let recovered = plan(&app, &world(source, release), noon());
     assert_conditions!(recovered, { Ready: True/HelmReleaseReady, Degraded: False/Recovered, Stalled: False/NotStalled });
