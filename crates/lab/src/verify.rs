@@ -211,6 +211,8 @@ fn told_by_explorer(said: &str, schedules: u32) -> Result<Vec<String>> {
         .collect();
     let wanted = format!(": {schedules} schedules,");
     ensure!(told.iter().any(|line| line.contains(&wanted)), "expected {schedules} schedules:\n{said}");
+    let has_product = told.iter().any(|line| line.starts_with("explored combinations of inputs:"));
+    ensure!(has_product, "expected combinations of inputs:\n{said}");
     Ok(told)
 }
 
@@ -370,11 +372,12 @@ mod tests {
 
     #[test]
     fn an_exploration_that_did_not_take_place_is_a_failure() {
-        let said =
-            "test a::explored_instances ... explored ApplicationInstance: 10000 schedules, 1.2 s\nok\n";
-        let told = told_by_explorer(said, 10_000).unwrap();
-        assert_eq!(told, ["explored ApplicationInstance: 10000 schedules, 1.2 s"]);
-        assert!(told_by_explorer(said, 1_000_000).is_err());
+        let schedules = "explored ApplicationInstance: 10000 schedules, 1.2 s";
+        let product = "explored combinations of inputs: 5 of 9, 0.1 s";
+        let said = format!("test a::explored_instances ... {schedules}\nok\n{product}\n");
+        assert_eq!(told_by_explorer(&said, 10_000).unwrap(), [schedules, product]);
+        assert!(told_by_explorer(&said, 1_000_000).is_err());
+        assert!(told_by_explorer(schedules, 10_000).is_err());
         assert!(told_by_explorer("running 0 tests\n", 10_000).is_err());
     }
 

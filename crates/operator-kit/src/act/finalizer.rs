@@ -72,7 +72,81 @@ fn after(current: &[String], ours: &str, wanted: Finalizer) -> Option<Vec<String
 
 #[cfg(test)]
 mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use http::{Method, Request, Response, StatusCode};
+    use k8s_openapi::api::core::v1::{ConfigMap, Pod};
+    use kube::Client;
+    use kube::api::DynamicObject;
+    use kube::client::Body;
+
     use super::*;
+    use crate::act::{Actor, Announcer};
+    use crate::cache::Caches;
+    use crate::object::{ObjectKey, resource_of};
+    use crate::plan::Plan;
+
+    /// What was asked of an API server that answers so to a look at the child.
+    async fn asked_of(answer: (StatusCode, serde_json::Value)) -> Vec<Method> {
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let log = Arc::clone(&asked);
+        let service = tower::service_fn(move |request: Request<Body>| {
+            log.lock().unwrap().push(request.method().clone());
+            let (status, body) = match *request.method() {
+                Method::GET => answer.clone(),
+                _ => (StatusCode::OK, json!({"metadata": {"name": "web", "resourceVersion": "2"}})),
+            };
+            let mut response = Response::new(Body::from(body.to_string().into_bytes()));
+            *response.status_mut() = status;
+            async move { Ok::<_, std::convert::Infallible>(response) }
+        });
+        let client = Client::new(service, "shop");
+        let actor = Actor {
+            announcer: Announcer::new(client.clone(), "test".to_owned()),
+            client,
+            manager: "test".to_owned(),
+            finalizer: "example.org/finalizer",
+            clocks: &[],
+            resource: resource_of::<ConfigMap>(),
+        };
+        let object: DynamicObject = serde_json::from_value(json!({"apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {"name": "web", "namespace": "shop", "uid": "ours", "resourceVersion": "1",
+                "finalizers": ["example.org/finalizer"]}}))
+        .unwrap();
+        let gone = vec![Absence::of::<Pod>(ObjectKey::namespaced("shop", "web"))];
+        let plan = Plan { gone, ..Plan::<_>::only_status(Finalizer::Release, json!({})) };
+        actor.carry_out(&object, &plan, &Caches::default(), &[]).await;
+        let asked = asked.lock().unwrap();
+        asked.clone()
+    }
+
+    #[tokio::test]
+    async fn the_finalizer_goes_only_when_the_api_server_itself_says_that_the_child_is_gone() {
+        let status = |code: u16| {
+            let body = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code,
+                "reason": if code == 404 { "NotFound" } else { "Forbidden" }});
+            (StatusCode::from_u16(code).unwrap(), body)
+        };
+        let child = |owner: &str| {
+            let owner = json!({"apiVersion": "v1", "kind": "ConfigMap", "name": "web", "uid": owner});
+            (
+                StatusCode::OK,
+                json!({"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata",
+                "metadata": {"name": "web", "namespace": "shop", "ownerReferences": [owner]}}),
+            )
+        };
+        let table = [
+            ("gone", status(404), true),
+            ("a namesake", child("theirs"), true),
+            ("still there", child("ours"), false),
+            ("nobody may look", status(403), false),
+        ];
+        for (name, answer, lets_go) in table {
+            let asked = asked_of(answer).await;
+            let expected = if lets_go { &[Method::GET, Method::PATCH][..] } else { &[Method::GET] };
+            assert_eq!(asked, expected, "{name}");
+        }
+    }
 
     #[test]
     fn a_namesake_of_somebody_else_does_not_hold_an_object_back() {

@@ -12,7 +12,7 @@ use super::status::{Facts, History, Rule, Said, rule};
 pub(super) const RULES: &[Rule<Degraded>] = &[
     rule(&[Degraded::UpgradeFailed], "an upgrade failed and was rolled back", rolled_back),
     rule(&[Degraded::HelmReleaseDegraded], "a Helm action failed after a success, and what is there is not whole", damaged),
-    rule(&[Degraded::UpgradeFailed, Degraded::HelmReleaseDegraded], "one of these was said, and Flux only looks again", still_failed),
+    rule(&[Degraded::UpgradeFailed, Degraded::HelmReleaseDegraded], "one of these was said, and nothing has succeeded since", still_failed),
     rule(&[Degraded::ChartUnreachable], "the chart source has not answered for five minutes (`--chart-unreachable-after`)", chart_source),
     rule(&[Degraded::EndpointUnreachable], "a readiness check fails, or no Ingress serves the promised host", check_fails),
     rule(&[Degraded::Drifted], "Flux found objects that somebody changed, not longer than two intervals ago", drifted),
@@ -32,11 +32,13 @@ fn damaged(facts: &Facts<'_>, history: History) -> Option<Said<Degraded>> {
     history.was_released.then(|| Said::This(Degraded::HelmReleaseDegraded, message.clone()))
 }
 
-/// A look of Flux that has no result yet takes nothing back, and what weighs less does not come to the front for as long.
+/// Only a success says that what failed is whole again. Until then what weighs less must not come to the front: when it
+/// goes, nobody would know any more what it had hidden.
 fn still_failed(facts: &Facts<'_>, history: History) -> Option<Said<Degraded>> {
     let has_failed =
         matches!(history.degraded, Some(Degraded::UpgradeFailed | Degraded::HelmReleaseDegraded));
-    (*facts.reading == Reading::NoNews && has_failed).then_some(Said::AsBefore)
+    let is_whole = matches!(facts.reading, Reading::Released(_)) && !facts.is_awaited();
+    (has_failed && !is_whole).then_some(Said::AsBefore)
 }
 
 fn chart_source(facts: &Facts<'_>, _: History) -> Option<Said<Degraded>> {
@@ -55,18 +57,20 @@ fn drifted(facts: &Facts<'_>, _: History) -> Option<Said<Degraded>> {
     Some(Said::This(Degraded::Drifted, facts.drift.clone()?))
 }
 
-/// Only a success says that what failed is whole again. What is observed by itself has gone when it is not seen any more;
-/// nobody looks for drift while the release is suspended.
+/// What is observed by itself has gone when it is not seen any more; nobody looks for drift while the release is suspended.
 fn fine(facts: &Facts<'_>, history: History) -> Option<Said<Degraded>> {
-    let is_released = matches!(facts.reading, Reading::Released(_));
     let is_over = match history.degraded {
         None | Some(Degraded::NotDegraded) => {
             return Some(Said::This(Degraded::NotDegraded, String::new()));
         }
-        Some(Degraded::ChartUnreachable | Degraded::Recovered) => true,
+        Some(
+            Degraded::ChartUnreachable
+            | Degraded::Recovered
+            | Degraded::UpgradeFailed
+            | Degraded::HelmReleaseDegraded,
+        ) => true,
         Some(Degraded::EndpointUnreachable) => facts.checks == Checks::Pass,
         Some(Degraded::Drifted) => !facts.pause.is_some_and(Pause::suspends_the_release),
-        Some(Degraded::UpgradeFailed | Degraded::HelmReleaseDegraded) => is_released && !facts.is_awaited(),
     };
     Some(if is_over { Said::This(Degraded::Recovered, String::new()) } else { Said::AsBefore })
 }

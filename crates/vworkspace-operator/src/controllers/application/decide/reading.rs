@@ -154,6 +154,7 @@ fn seen(told: Told<'_>, world: &World) -> Reading {
     let chart = world.helm_chart.as_ref();
     let known = told.app.status.as_ref().and_then(|status| status.last_successful_release.as_ref());
     if release.is_suspended()
+        && values_complaint(release).is_none()
         && let Some(reading) = running(release).or_else(|| released_before(release, source, known))
     {
         return reading;
@@ -201,7 +202,7 @@ fn released_before(
             && known.change.as_deref() == change_of(&release.metadata)
     });
     let is_released = (is_known || (only_suspended && is_same_change && is_wanted(release, source, newest)))
-        && source.metadata.generation == Some(source.status.observed_generation)
+        && has_caught_up(source)
         && newest.status == "deployed"
         && is_true(&status.conditions, "Released").is_some();
     is_released.then(|| Reading::Released(newest.clone()))
@@ -290,17 +291,21 @@ pub(super) fn unreachable_source(world: &World, patience: Duration) -> Option<Un
 /// Whether the source has not caught up with its spec. One that only lost what it had stored, which source-controller does
 /// at each of its restarts, changes nothing about a release that has succeeded or failed.
 fn is_moving(told: Told<'_>, source: &Source) -> bool {
-    // A HelmRepository of type oci is only an address: Flux writes no status.
-    if source.spec.type_ == "oci" {
-        return false;
-    }
     let has_ended = was_in_place(told.app) || last_verdict(told.app) == Some(Ready::HelmReleaseFailed);
-    source.metadata.generation != Some(source.status.observed_generation)
-        || (has_lost_its_artifact(source) && !(has_ended && is_settled(told)))
+    !has_caught_up(source) || (has_lost_its_artifact(source) && !(has_ended && is_settled(told)))
+}
+
+/// A HelmRepository of type oci is only an address: Flux writes no status.
+fn is_only_an_address(source: &Source) -> bool {
+    source.spec.type_ == "oci"
+}
+
+fn has_caught_up(source: &Source) -> bool {
+    is_only_an_address(source) || source.metadata.generation == Some(source.status.observed_generation)
 }
 
 fn has_lost_its_artifact(source: &Source) -> bool {
-    source.metadata.generation == Some(source.status.observed_generation) && source.status.artifact.is_none()
+    has_caught_up(source) && !is_only_an_address(source) && source.status.artifact.is_none()
 }
 
 /// Whether Flux has really begun with this generation and this chart. `observedGeneration` proves nothing: it also moves
@@ -324,10 +329,12 @@ fn not_noticed(told: Told<'_>, release: &HelmRelease) -> Reading {
 }
 
 /// What Flux complains about, if it is the values of this generation. It looks at them before it counts an attempt; what it
-/// said of an earlier generation stands until it looks again.
+/// said of an earlier generation stands until it looks again; it does not look at one that only was suspended since.
 pub(super) fn values_complaint(release: &HelmRelease) -> Option<&FluxCondition> {
     let ready = condition(&release.status.conditions, "Ready")?;
-    (ready.reason == "ValuesError" && is_of_now(release, ready)).then_some(ready)
+    let only_suspended = release.is_suspended()
+        && ready.observed_generation.map(|observed| observed + 1) == release.metadata.generation;
+    (ready.reason == "ValuesError" && (is_of_now(release, ready) || only_suspended)).then_some(ready)
 }
 
 fn broken_values(release: &HelmRelease) -> Option<Reading> {

@@ -21,6 +21,8 @@ use super::testing::{
     revision, rules, says, told, world,
 };
 use super::*;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
 use crate::catalog_policy::CatalogPolicy;
 use crate::controllers::application::observe::Drift;
 use crate::flux::{HelmRelease, Source};
@@ -260,6 +262,14 @@ fn an_upgrade_that_flux_rolled_back_is_degraded_not_ready() {
     let drift = Some(Drift { seen_at: noon(), message: "ConfigMap/shop/web changed".to_owned() });
     let looking = World { drift, ..world(source.clone(), release.clone()) };
     assert_conditions!(plan(&app, &looking, noon()), { Ready: False/HelmReleaseFailed, Degraded: True/UpgradeFailed });
+    // Nor is it forgotten while the next version cannot be fetched.
+    let mut silent = fetched(&app, DIGEST_1_3);
+    silent.metadata.generation = Some(3);
+    silent.status.conditions =
+        says(&[("FetchFailed", "True", "OCIArtifactPullFailed", "connection refused")]);
+    silent.status.conditions[0].last_transition_time = Some(Time("2026-01-01T00:00:00Z".parse().unwrap()));
+    let silent = World { drift: None, ..world(silent, release.clone()) };
+    assert_conditions!(plan(&app, &silent, noon()), { Ready: False/ChartUnreachable, Degraded: True/UpgradeFailed });
     release.status = released(&app, "1.3.0", DIGEST_1_3).status;
     let recovered = plan(&app, &world(source, release), noon());
     assert_conditions!(recovered, { Ready: True/HelmReleaseReady, Degraded: False/Recovered, Stalled: False/NotStalled });

@@ -127,8 +127,8 @@ fn status(
     conditions.set(Reconciling::Stable, "The spec is not carried out any more: see Deleting.", at);
     match conditions.read::<Degraded>() {
         None => conditions.set(Degraded::NotDegraded, "", at),
-        // The source is still seen; what else was wrong is not looked at any more.
-        Some(Degraded::ChartUnreachable) if !is_unreachable(world) => {
+        // What else was wrong is not looked at any more.
+        Some(Degraded::ChartUnreachable) if answers(world) => {
             conditions.set(Degraded::Recovered, "", at);
         }
         Some(_) => {}
@@ -142,9 +142,10 @@ fn status(
     status
 }
 
-fn is_unreachable(world: &World) -> bool {
-    let trouble = world.source.present().and_then(source_trouble);
-    matches!(trouble, Some(SourceTrouble::Unreachable(_)))
+/// Whether the source is seen to answer. One that is not looked at says nothing.
+fn answers(world: &World) -> bool {
+    let source = world.source.present();
+    source.is_some_and(|source| !matches!(source_trouble(source), Some(SourceTrouble::Unreachable(_))))
 }
 
 fn still_there(left: &[String]) -> String {

@@ -143,7 +143,7 @@ pub(super) fn is_newly_ready(
     before: Option<&ApplicationInstanceStatus>,
     after: &ApplicationInstanceStatus,
 ) -> bool {
-    says(after, "Ready=True") && before.is_none_or(|before| before.last_successful_release.is_none())
+    says(after, "Ready=True") && before.is_none_or(|before| !says(before, "Ready=True"))
 }
 
 /// Whether the release that is seen had really deployed what it carries. A plan that was cut short after the source has
@@ -225,8 +225,9 @@ fn note_trouble(world: &mut World, seen: &Look<'_>, memory: &Memory, now: i64) {
     let Some(release) = seen.release else { return };
     let truth = release.truth;
     world.seen.failure |= truth.has_failed || !truth.is_whole;
-    world.seen.missing_values |=
-        release.ready == Ready::ValuesError && release.ready_observed == release.generation;
+    // Flux does not look at a release that only was suspended since.
+    let is_of_now = release.ready_observed + i64::from(release.suspend) >= release.generation;
+    world.seen.missing_values |= release.ready == Ready::ValuesError && is_of_now;
     world.seen.endpoint |= memory.check == Some(false);
 }
 
@@ -407,7 +408,11 @@ fn expected_of_release(world: &World, release: &Release) -> Vec<&'static str> {
         return match trouble {
             Some(Trouble::Missing) => {
                 let ready = if was_released { "Ready=False/ChartUnreachable" } else { "Ready=False/Blocked" };
-                vec![ready, "Blocked=True/MissingChartSource", "Stalled=True/MissingChartSource"]
+                let mut told =
+                    vec![ready, "Blocked=True/MissingChartSource", "Stalled=True/MissingChartSource"];
+                // What failed before stays as it is.
+                told.extend((was_released && !world.is_whole).then_some("Degraded=True"));
+                told
             }
             Some(Trouble::Unreachable) => {
                 vec!["Ready=False/ChartUnreachable", "Degraded=True", "Stalled=False"]

@@ -261,17 +261,25 @@ pub(super) fn check(
     Ok(())
 }
 
-/// Row 17 of what was seen of Flux: each of these was once false while all others held.
+/// Row 17 of what was seen of Flux: each of these was once false while all others held. Of a revision that was seen to
+/// succeed less is asked: Flux may be looking at it again, or be kept from it.
 fn has_every_proof(seen: &Look<'_>) -> bool {
     let (Some(release), Some(source)) = (seen.release, seen.source) else { return false };
+    let Some(newest) = release.history[0].filter(|newest| newest.mark == Mark::Deployed) else {
+        return false;
+    };
+    let known = seen.app.status.as_ref().and_then(|status| status.last_successful_release.as_ref());
+    let is_known = known.is_some_and(|known| known.revision == i64::from(newest.number));
+    if source.observed != source.generation || release.released != Released::Yes {
+        return false;
+    }
+    if is_known && release.suspend {
+        return release.ready != Ready::ValuesError;
+    }
     let attempted = release.attempted + i64::from(release.suspend);
-    let is_deployed = release.history[0].is_some_and(|newest| {
-        newest.mark == Mark::Deployed && Some(newest.running.version) == source.artifact
-    });
-    source.observed == source.generation
+    let waits = matches!(release.ready, Ready::Fulfilling | Ready::WithoutSource | Ready::ArtifactFailed);
+    Some(newest.running.version) == source.artifact
         && attempted == release.generation
-        && release.released == Released::Yes
-        && is_deployed
         && (release.suspend || release.observed == release.generation)
-        && (release.suspend || release.ready == Ready::Succeeded)
+        && (release.suspend || release.ready == Ready::Succeeded || (is_known && waits))
 }

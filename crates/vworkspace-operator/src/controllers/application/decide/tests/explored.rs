@@ -4,7 +4,7 @@ use super::*;
 use crate::controllers::application::observe::{ChartReading, Leftovers};
 use crate::errands::chart_archive::ArtifactRef;
 use serde_json::json;
-use vworkspace_api::application_instance::Ready;
+use vworkspace_api::application_instance::{DeletionPolicy, Ready};
 
 fn refusal() -> Vec<Refusal> {
     let object = "OCIRepository shop/web".to_owned();
@@ -136,10 +136,15 @@ fn values_that_a_suspended_release_misses_are_waited_for_on_every_look() {
     let app = after(app.clone(), &plan(&app, &known, noon()));
     let mut release = suspended(release_of(&known));
     release.metadata.generation = Some(3);
-    release.status.conditions = says(&[("Ready", "False", "ValuesError", "secrets \"v\" not found")]);
+    release.status.conditions = says(&[
+        ("Ready", "False", "ValuesError", "secrets \"v\" not found"),
+        ("Released", "True", "InstallSucceeded", ""),
+    ]);
+    // Flux leaves its word as it was when a release is suspended.
+    release.status.conditions[0].observed_generation = Some(2);
     let known = World { release: Sight::Present(release), ..known };
     let first = plan(&app, &known, noon());
-    assert_conditions!(first, { Ready: False/WaitingForSecret, Reconciling: True/ChangePending });
+    assert_conditions!(first, { Ready: False/WaitingForSecret, Blocked: True/MissingSecret, Reconciling: True/ChangePending });
     assert_eq!(plan(&after(app, &first), &known, noon()).status.conditions, first.status.conditions);
 }
 
@@ -339,6 +344,9 @@ fn an_instance_that_ends_is_not_degraded_by_a_source_that_answers_again() {
     let app = deleted(app);
     let still = plan(&app, &silent, later);
     assert_conditions!(still, { Degraded: True/ChartUnreachable, Deleting: True/Uninstalling });
+    // Nobody looks at one of somebody else any more.
+    let unseen = World { source: Seen::NotYet, ..silent.clone() };
+    assert_conditions!(plan(&after(app.clone(), &still), &unseen, later), { Degraded: True/ChartUnreachable });
     let plan = plan(&after(app, &still), &known, later);
     assert_conditions!(plan, { Degraded: False/Recovered, Deleting: True/Uninstalling });
 }
@@ -390,4 +398,20 @@ fn the_end_of_a_pause_that_was_refused_and_then_taken_is_no_upgrade() {
     release.status.observed_generation = 2;
     let taken = plan(&after(resumed, &refused), &World { release: Sight::Present(release), ..known }, noon());
     assert_conditions!(taken, { Ready: True/HelmReleaseReady, Blocked: False/Unblocked });
+}
+
+#[test]
+fn a_pause_of_a_release_whose_source_is_only_an_address_leaves_it_ready_whatever_else_is_edited() {
+    let (app, mut known) = running();
+    let Seen::Known(Sight::Present(source)) = &mut known.source else { panic!("no source") };
+    source.spec.type_ = "oci".to_owned();
+    source.status = Default::default();
+    source.metadata.labels = None;
+    let paused = edited(app, |app| app.spec.suspend = true);
+    let mut release = suspended(release_of(&known));
+    release.metadata.generation = Some(2);
+    let known = World { release: Sight::Present(release), ..known };
+    let paused = after(paused.clone(), &plan(&paused, &known, noon()));
+    let edited = edited(paused, |app| app.spec.deletion_policy = DeletionPolicy::Orphan);
+    assert_conditions!(plan(&edited, &known, noon()), { Ready: True/HelmReleaseReady });
 }
