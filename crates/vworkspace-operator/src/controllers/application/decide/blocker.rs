@@ -6,7 +6,8 @@ use operator_kit::{Cause, Sight};
 use tracing::debug;
 use vworkspace_api::application_instance::{ApplicationInstance, Blocked};
 
-use super::reading::{Reading, SourceTrouble, said, values_complaint};
+use super::chart_source::SourceTrouble;
+use super::reading::{Reading, said, values_complaint};
 use super::{approval, pause};
 use crate::catalog_policy::CatalogPolicy;
 use crate::controllers::application::children::{Order, oci_tag};

@@ -19,8 +19,13 @@ pub(super) const RULES: &[Rule<Degraded>] = &[
     rule(&[Degraded::Recovered, Degraded::NotDegraded], "nothing of this", fine),
 ];
 
+/// The last action failed, or the one before a change that cannot begin.
+fn failure<'a>(facts: &'a Facts<'_>) -> Option<&'a Failure> {
+    facts.reading.failure().or(facts.failed_before.as_ref())
+}
+
 fn rolled_back(facts: &Facts<'_>, history: History) -> Option<Said<Degraded>> {
-    let Failure { message, left: Left::RolledBackTo(version), .. } = facts.reading.failure()? else {
+    let Failure { message, left: Left::RolledBackTo(version), .. } = failure(facts)? else {
         return None;
     };
     let told = || format!("Rolled back: {version} runs. {message}");
@@ -28,7 +33,7 @@ fn rolled_back(facts: &Facts<'_>, history: History) -> Option<Said<Degraded>> {
 }
 
 fn damaged(facts: &Facts<'_>, history: History) -> Option<Said<Degraded>> {
-    let Failure { message, left: Left::Damaged, .. } = facts.reading.failure()? else { return None };
+    let Failure { message, left: Left::Damaged, .. } = failure(facts)? else { return None };
     history.was_released.then(|| Said::This(Degraded::HelmReleaseDegraded, message.clone()))
 }
 

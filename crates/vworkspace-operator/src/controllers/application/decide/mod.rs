@@ -4,6 +4,7 @@
 
 mod approval;
 mod blocker;
+mod chart_source;
 mod degraded;
 mod drift;
 mod pause;
@@ -118,7 +119,7 @@ fn managed(
     };
     let missing_secret = blocker::missing_secret(situation(reading));
     let is_released = matches!(reading, Reading::Released(_));
-    let unreachable = reading::unreachable_source(world, rules.chart_unreachable_after);
+    let unreachable = chart_source::unreachable_source(world, rules.chart_unreachable_after);
     let drift = drift::current(app, world, now);
     let wake_at = [
         pausing.look_again,
@@ -133,6 +134,9 @@ fn managed(
         blocker,
         change: handover.change,
         reading,
+        failed_before: matches!(reading, Reading::SourceTrouble(_))
+            .then(|| reading::failed_before(app, world))
+            .flatten(),
         missing_secret,
         certificate: readiness::missing_certificate(world, now),
         checks: readiness::checks(app, world),

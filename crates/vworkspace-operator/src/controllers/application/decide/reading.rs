@@ -1,9 +1,6 @@
 //! What Flux tells, read with the care that it needs: each of its reconciles starts with `Ready=Unknown`, conditions come
 //! before the fields that prove them, and `observedGeneration` moves without anything being done.
 
-use std::time::Duration;
-
-use jiff::Timestamp;
 use operator_kit::Sight;
 use serde_json::Value;
 use vworkspace_api::application_instance::{
@@ -11,9 +8,10 @@ use vworkspace_api::application_instance::{
     ValuesSource,
 };
 
+use super::chart_source::{SourceTrouble, digest, has_caught_up, has_lost_its_artifact, source_trouble};
 use crate::controllers::application::children::change_of;
 use crate::controllers::application::observe::{Seen, World};
-use crate::flux::{Artifact, FluxCondition, HelmRelease, Snapshot, Source, condition, is_true};
+use crate::flux::{FluxCondition, HelmRelease, Snapshot, Source, condition, is_true};
 use crate::quotation::{Quotes, safe};
 
 /// How the release is doing.
@@ -74,15 +72,6 @@ pub(super) enum Then {
     Retried,
     /// Nothing, until somebody changes something.
     GivenUp,
-}
-
-/// Why a chart cannot be fetched.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum SourceTrouble {
-    /// The source answers that it does not have it.
-    Missing(String),
-    /// The source does not answer, or refuses us.
-    Unreachable(String),
 }
 
 /// Which change the release carries.
@@ -248,64 +237,11 @@ fn trouble(
     of_source.or_else(|| chart.filter(|_| needs_chart).and_then(source_trouble))
 }
 
-/// Why the source cannot be fetched. `FetchFailed` stays while Flux retries; `Ready` flickers.
-pub(super) fn source_trouble(source: &Source) -> Option<SourceTrouble> {
-    let conditions = &source.status.conditions;
-    let failed = is_true(conditions, "FetchFailed").or_else(|| is_true(conditions, "Stalled"))?;
-    // It stays over from an address or a tag that has been corrected, until Flux has looked at the new one.
-    if failed.observed_generation.is_some_and(|observed| source.metadata.generation != Some(observed)) {
-        return None;
-    }
-    let says = |word: &str| failed.message.contains(word);
-    let is_missing = ["MANIFEST_UNKNOWN", "NAME_UNKNOWN", "no match found"].into_iter().any(says)
-        || ["URLInvalid", "InvalidChartReference"].contains(&failed.reason.as_str());
-    // A repository without an index has the cause on its own object.
-    if failed.reason == "NoSourceArtifact" {
-        return None;
-    }
-    let message = safe(&failed.message, Quotes::Trusted);
-    Some(if is_missing { SourceTrouble::Missing(message) } else { SourceTrouble::Unreachable(message) })
-}
-
-/// A source that does not answer.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Unreachable {
-    /// From then on it is more than a passing trouble.
-    pub(super) counts_from: Timestamp,
-    pub(super) message: String,
-}
-
-/// Whether the source does not answer, also if nothing needs it at the moment.
-pub(super) fn unreachable_source(world: &World, patience: Duration) -> Option<Unreachable> {
-    let source = world.source.present()?;
-    let failed = is_true(&source.status.conditions, "FetchFailed")?;
-    match source_trouble(source)? {
-        SourceTrouble::Missing(_) => None,
-        SourceTrouble::Unreachable(message) => {
-            let since = failed.last_transition_time.as_ref()?.0;
-            Some(Unreachable { counts_from: since.checked_add(patience).unwrap_or(Timestamp::MAX), message })
-        }
-    }
-}
-
 /// Whether the source has not caught up with its spec. One that only lost what it had stored, which source-controller does
 /// at each of its restarts, changes nothing about a release that has succeeded or failed.
 fn is_moving(told: Told<'_>, source: &Source) -> bool {
     let has_ended = was_in_place(told.app) || last_verdict(told.app) == Some(Ready::HelmReleaseFailed);
     !has_caught_up(source) || (has_lost_its_artifact(source) && !(has_ended && is_settled(told)))
-}
-
-/// A HelmRepository of type oci is only an address: Flux writes no status.
-fn is_only_an_address(source: &Source) -> bool {
-    source.spec.type_ == "oci"
-}
-
-fn has_caught_up(source: &Source) -> bool {
-    is_only_an_address(source) || source.metadata.generation == Some(source.status.observed_generation)
-}
-
-fn has_lost_its_artifact(source: &Source) -> bool {
-    has_caught_up(source) && !is_only_an_address(source) && source.status.artifact.is_none()
 }
 
 /// Whether Flux has really begun with this generation and this chart. `observedGeneration` proves nothing: it also moves
@@ -437,6 +373,14 @@ fn cause(release: &HelmRelease) -> Option<String> {
     is_false("Released").or_else(|| is_false("TestSuccess")).map(|known| known.message.clone())
 }
 
+/// What failed before the change that is asked for now, as far as nothing has succeeded since.
+pub(super) fn failed_before(app: &ApplicationInstance, world: &World) -> Option<Failure> {
+    let release = world.release.present()?;
+    let released =
+        condition(&release.status.conditions, "Released").filter(|known| known.status == "False")?;
+    Some(Failure { message: said(app, &released.message), then: Then::Retried, left: left(release) })
+}
+
 /// The newest entry of the history describes the cluster; an older one that is marked as deployed does not.
 fn left(release: &HelmRelease) -> Left {
     let conditions = &release.status.conditions;
@@ -493,9 +437,4 @@ fn is_same_version(wanted: &str, found: &str) -> bool {
     let (wanted, found) = (bare(wanted), bare(found));
     let plain = |version: &str| version.split('+').next().unwrap_or_default().to_owned();
     wanted == found || (!wanted.contains('+') && wanted == plain(&found))
-}
-
-/// The digest of the chart that the source has, for a registry.
-fn digest(source: &Source) -> Option<&str> {
-    source.status.artifact.as_ref().and_then(Artifact::oci_digest)
 }

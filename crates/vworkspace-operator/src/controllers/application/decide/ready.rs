@@ -3,8 +3,9 @@
 use vworkspace_api::application_instance::{Blocked, Ready};
 
 use super::Change;
+use super::chart_source::SourceTrouble;
 use super::readiness::Checks;
-use super::reading::{Failure, Left, Reading, SourceTrouble, Then};
+use super::reading::{Failure, Left, Reading, Then};
 use super::status::{AWAITED, Facts, History, Rule, Said, rule};
 use crate::flux::Snapshot;
 

@@ -13,9 +13,10 @@ use vworkspace_api::application_instance::{
 
 use super::Change;
 use super::blocker::Blocker;
+use super::chart_source::SourceTrouble;
 use super::pause::{self, Pause};
 use super::readiness::Checks;
-use super::reading::{IN_PLACE, Reading, SourceTrouble, Then};
+use super::reading::{Failure, IN_PLACE, Reading, Then};
 use super::{degraded, ready};
 use crate::flux::Snapshot;
 
@@ -28,6 +29,8 @@ pub(super) struct Facts<'a> {
     pub(super) blocker: Option<Blocker>,
     pub(super) change: Change,
     pub(super) reading: &'a Reading,
+    /// What failed before a change whose chart cannot be fetched.
+    pub(super) failed_before: Option<Failure>,
     /// The Secret or ConfigMap that the application waits for.
     pub(super) missing_secret: Option<String>,
     /// The certificate that the application waits for.

@@ -258,6 +258,7 @@ fn an_upgrade_that_flux_rolled_back_is_degraded_not_ready() {
     release.status.conditions = says(&[
         ("Ready", "Unknown", "Progressing", ""),
         ("Released", "False", "UpgradeFailed", "context deadline exceeded"),
+        ("Remediated", "True", "RollbackSucceeded", ""),
     ]);
     let drift = Some(Drift { seen_at: noon(), message: "ConfigMap/shop/web changed".to_owned() });
     let looking = World { drift, ..world(source.clone(), release.clone()) };

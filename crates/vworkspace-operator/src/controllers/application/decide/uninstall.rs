@@ -8,8 +8,9 @@ use vworkspace_api::application_instance::{
     ApplicationInstance, ApplicationInstanceStatus, Degraded, Deleting, DeletionPolicy, Ready, Reconciling,
 };
 
+use super::chart_source::{SourceTrouble, source_trouble};
 use super::pause;
-use super::reading::{SourceTrouble, said, source_trouble};
+use super::reading::said;
 use super::status::{History, finish, moment, unblocked};
 use crate::controllers::application::asking::Question;
 use crate::controllers::application::children::{self, Suspension};

@@ -277,7 +277,11 @@ fn has_every_proof(seen: &Look<'_>) -> bool {
         return release.ready != Ready::ValuesError;
     }
     let attempted = release.attempted + i64::from(release.suspend);
-    let waits = matches!(release.ready, Ready::Fulfilling | Ready::WithoutSource | Ready::ArtifactFailed);
+    let looks = matches!(
+        release.ready,
+        Ready::Fulfilling | Ready::WithoutSource | Ready::ArtifactFailed | Ready::Running(_)
+    );
+    let waits = looks && !matches!(release.reconciling, Reconciling::Running(_));
     Some(newest.running.version) == source.artifact
         && attempted == release.generation
         && (release.suspend || release.observed == release.generation)
