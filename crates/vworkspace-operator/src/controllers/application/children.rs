@@ -19,6 +19,9 @@ use crate::flux::{HelmRelease, HelmRepository, OciRepository, Source};
 /// Says on a child which change of the spec it carries, so that one that waits is told apart from one that is handed over.
 /// Not the generation: that also moves when only `suspend` does.
 const CHANGE_LABEL: &str = "apps.vworkspace.io/change";
+/// Names what the source is asked for. The release has it too: both tell whether they belong together, and a change that is
+/// none of the source leaves it alone.
+const SOURCE_LABEL: &str = "apps.vworkspace.io/source";
 const CHART_LAYER: &str = "application/vnd.cncf.helm.chart.content.v1.tar+gzip";
 const COPIED_LABELS: [&str; 2] = ["app.vworkspace.io/managed-by", "app.vworkspace.io/cluster-id"];
 
@@ -37,6 +40,8 @@ pub(crate) struct Specs {
     source: Option<Value>,
     release: Value,
     digest: String,
+    /// Of the source alone, if it is ours.
+    source_digest: Option<String>,
 }
 
 /// The parts of the spec that it comes from.
@@ -125,7 +130,12 @@ impl<'a> Order<'a> {
 
     /// A short name for it that fits into a label.
     pub(crate) fn change(&self) -> &str {
-        self.digest().get(..16).unwrap_or(self.digest())
+        short(self.digest())
+    }
+
+    /// What the source is asked for, likewise; nothing if somebody else keeps it.
+    pub(crate) fn source(&self) -> Option<&str> {
+        self.specs.source_digest.as_deref().map(short)
     }
 
     /// Source first: a release that sees a source in motion waits for it, and runs one upgrade instead of two.
@@ -137,7 +147,9 @@ impl<'a> Order<'a> {
             ChartSourceKind::HelmRepository => Child::new::<HelmRepository>(namespace, name).spec(spec),
         });
         let release = Child::new::<HelmRelease>(namespace, name).spec(self.specs.release.clone());
-        source.into_iter().chain([release]).map(|child| marked(app, child, self.change())).collect()
+        let (change, of_source) = ((CHANGE_LABEL, Some(self.change())), (SOURCE_LABEL, self.source()));
+        let source = source.map(|source| marked(app, source, &[of_source]));
+        source.into_iter().chain([marked(app, release, &[change, of_source])]).collect()
     }
 }
 
@@ -166,7 +178,8 @@ impl<'a> Wish<'a> {
         // A source of somebody else has the version, and the children do not.
         let chart = [&self.chart.name, &self.chart.version];
         let digest = agent_protocol::digest_of(&json!([chart, source, release]));
-        Specs { source, release, digest }
+        let source_digest = source.as_ref().map(agent_protocol::digest_of);
+        Specs { source, release, digest, source_digest }
     }
 
     fn referenced(&self) -> Option<&'a ChartSourceRef> {
@@ -268,7 +281,8 @@ pub(crate) fn as_it_is(app: &ApplicationInstance, live: &HelmRelease, suspension
         };
     }
     let child = Child::new::<HelmRelease>(&namespace, &live.name_any());
-    marked(app, child, change_of(&live.metadata).unwrap_or_default()).spec(spec)
+    let labels = [(CHANGE_LABEL, change_of(&live.metadata)), (SOURCE_LABEL, source_label_of(&live.metadata))];
+    marked(app, child, &labels).spec(spec)
 }
 
 /// Whether Flux leaves a release alone.
@@ -278,9 +292,22 @@ pub(crate) enum Suspension {
     Off,
 }
 
-/// The change that a child carries.
+/// The change that a release carries.
 pub(crate) fn change_of(meta: &ObjectMeta) -> Option<&str> {
-    meta.labels.as_ref()?.get(CHANGE_LABEL).map(String::as_str)
+    label_of(meta, CHANGE_LABEL)
+}
+
+/// What the source of a release is asked for, or a source itself.
+pub(crate) fn source_label_of(meta: &ObjectMeta) -> Option<&str> {
+    label_of(meta, SOURCE_LABEL)
+}
+
+fn label_of<'a>(meta: &'a ObjectMeta, label: &str) -> Option<&'a str> {
+    meta.labels.as_ref()?.get(label).map(String::as_str)
+}
+
+fn short(digest: &str) -> &str {
+    digest.get(..16).unwrap_or(digest)
 }
 
 /// Deletes a source of ours that the spec does not ask for any more.
@@ -300,13 +327,14 @@ pub(crate) fn delete_release(release: &HelmRelease) -> Option<Deletion> {
 }
 
 /// Labels and owner.
-fn marked(app: &ApplicationInstance, child: Child, change: &str) -> Child {
+fn marked(app: &ApplicationInstance, child: Child, own: &[(&str, Option<&str>)]) -> Child {
     let mut labels: BTreeMap<String, String> = [
         (INSTANCE_LABEL.to_owned(), app.name_any()),
-        (CHANGE_LABEL.to_owned(), change.to_owned()),
         ("app.vworkspace.io/managed-by".to_owned(), "vworkspace-operator".to_owned()),
     ]
     .into();
+    let own = own.iter().filter_map(|(label, value)| Some(((*label).to_owned(), (*value)?.to_owned())));
+    labels.extend(own);
     for label in COPIED_LABELS {
         if let Some(value) = app.labels().get(label) {
             labels.insert(label.to_owned(), value.clone());
@@ -412,6 +440,19 @@ mod tests {
         let children = Order::of(&app).unwrap().children();
         let from = children[1].at("/spec/valuesFrom/0").unwrap();
         assert_eq!(*from, json!({"kind": "Secret", "name": "v", "valuesKey": "values.yaml"}));
+    }
+
+    #[test]
+    fn a_change_of_values_is_none_of_the_source() {
+        let app = instance();
+        let mut changed = app.clone();
+        changed.spec.values.as_mut().unwrap().inline =
+            Some([("replicas".to_owned(), 3.into())].into_iter().collect());
+        let [before, after] = [&app, &changed].map(|app| Order::of(app).unwrap().children());
+        assert_eq!(before[0], after[0], "the source is not written");
+        assert_ne!(before[1], after[1]);
+        changed.spec.chart.as_mut().unwrap().version = "1.3.0".to_owned();
+        assert_ne!(Order::of(&changed).unwrap().children()[0], before[0]);
     }
 
     #[test]

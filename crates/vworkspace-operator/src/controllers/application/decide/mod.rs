@@ -24,7 +24,6 @@ use std::time::Duration;
 
 use agent_protocol::PublicKeys;
 use jiff::Timestamp;
-use kube::api::ObjectMeta;
 use operator_kit::{Child, Deletion, Finalizer, Interest, Plan};
 use vworkspace_api::application_instance::{
     ApplicationInstance, ApplicationInstanceStatus, AppliedChart, HelmReleaseRef, Mode,
@@ -35,6 +34,7 @@ use super::children::{self, Order, Suspension};
 use super::looking;
 use super::observe::{Seen, World};
 use crate::endpoints::endpoints;
+use crate::flux::{HelmRelease, Source};
 use approval::Approval;
 use blocker::{Blocker, Situation};
 use pause::Pause;
@@ -251,11 +251,10 @@ fn outdated(world: &World) -> Vec<Deletion> {
 
 /// Whether Flux already has what the spec asks for.
 fn is_with_flux(world: &World, order: &Order<'_>) -> bool {
-    let change = order.change();
-    let carries = |meta: &ObjectMeta| children::change_of(meta) == Some(change);
-    let has_source = order.referenced().is_some()
-        || world.source.present().is_some_and(|source| carries(&source.metadata));
-    has_source && world.release.present().is_some_and(|release| carries(&release.metadata))
+    let has_source = |source: &Source| children::source_label_of(&source.metadata) == order.source();
+    let carries = |release: &HelmRelease| children::change_of(&release.metadata) == Some(order.change());
+    (order.referenced().is_some() || world.source.present().is_some_and(has_source))
+        && world.release.present().is_some_and(carries)
 }
 
 /// The release that carries the application, from the moment it is handed to Flux.

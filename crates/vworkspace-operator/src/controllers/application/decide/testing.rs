@@ -89,10 +89,14 @@ pub(crate) fn empty() -> World {
 
 /// The metadata of a child that carries the present change of its instance.
 pub(crate) fn owned(app: &ApplicationInstance) -> ObjectMeta {
-    let change = Order::of(app).unwrap().change().to_owned();
+    let order = Order::of(app).unwrap();
+    let mut labels = json!({"apps.vworkspace.io/change": order.change()});
+    if let Some(source) = order.source() {
+        labels["apps.vworkspace.io/source"] = source.into();
+    }
     serde_json::from_value(json!({
         "name": "web", "namespace": "shop", "uid": "child", "generation": 1,
-        "labels": {"apps.vworkspace.io/change": change},
+        "labels": labels,
         "ownerReferences": [{"apiVersion": "a", "kind": "ApplicationInstance", "name": "web", "uid": app.metadata.uid}]}))
     .unwrap()
 }

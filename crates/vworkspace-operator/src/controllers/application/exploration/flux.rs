@@ -183,7 +183,8 @@ pub(super) struct FetchFailed {
 pub(super) struct Source {
     pub(super) uid: u8,
     pub(super) generation: i64,
-    pub(super) change: Change,
+    /// What it is asked for.
+    pub(super) version: Version,
     pub(super) observed: i64,
     pub(super) artifact: Option<Version>,
     pub(super) fetch_failed: Option<FetchFailed>,
@@ -191,11 +192,11 @@ pub(super) struct Source {
 }
 
 impl Source {
-    pub(super) fn new(uid: u8, change: Change) -> Self {
+    pub(super) fn new(uid: u8, version: Version) -> Self {
         Self {
             uid,
             generation: 1,
-            change,
+            version,
             observed: -1,
             artifact: None,
             fetch_failed: None,

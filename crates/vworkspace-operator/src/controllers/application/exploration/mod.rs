@@ -87,7 +87,7 @@ fn look(view: &[Shot]) -> Look<'_> {
 #[derive(Debug, Clone)]
 enum Write {
     HoldFinalizer { lock: u32 },
-    Source(Change),
+    Source(Version),
     Release { change: Change, suspend: bool },
     DeleteRelease { uid: u8 },
     Nudge { requested: u16, reset: Option<u8> },
@@ -99,7 +99,7 @@ impl fmt::Display for Write {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Write::HoldFinalizer { .. } => f.write_str("the finalizer"),
-            Write::Source(change) => write!(f, "the source at {}", change.version.text()),
+            Write::Source(version) => write!(f, "the source at {}", version.text()),
             Write::Release { change, suspend } => {
                 let suspended = if *suspend { ", suspended" } else { "" };
                 write!(f, "the release for {} with {:?}{suspended}", change.version.text(), change.config)
@@ -242,7 +242,7 @@ impl Model for Applications {
         });
         let source = seen.source.map(|known| {
             let trouble = known.fetch_failed.map(|failed| failed.trouble);
-            (known.uid, known.change, known.artifact, known.observed, trouble)
+            (known.uid, known.version, known.artifact, known.observed, trouble)
         });
         hash_of((
             (app.spec, app.paused, app.retry, app.deleting),
@@ -310,8 +310,8 @@ fn writes(plan: &ApplicationPlan, seen: &Look<'_>) -> Vec<Write> {
         }
         _ => {
             let change = app.spec.change;
-            if seen.source.is_none_or(|live| live.change != change) {
-                writes.push(Write::Source(change));
+            if seen.source.is_none_or(|live| live.version != change.version) {
+                writes.push(Write::Source(change.version));
             }
             writes.extend(apply_release(seen, change, false));
         }
@@ -400,7 +400,7 @@ fn carry_out(world: &mut World, write: &Write) -> Effect {
             world.is_gone = world.app.deleting;
             Effect::Wrote(OWN)
         }
-        Write::Source(change) => apply_to_source(world, *change),
+        Write::Source(version) => apply_to_source(world, *version),
         Write::Release { change, suspend } => apply_to_release(world, *change, *suspend),
         Write::DeleteRelease { uid } => {
             if world.release.is_some_and(|release| release.uid == *uid) {
@@ -420,23 +420,19 @@ fn carry_out(world: &mut World, write: &Write) -> Effect {
     }
 }
 
-/// Only a new tag is a new generation; the label moves with any change.
-fn apply_to_source(world: &mut World, change: Change) -> Effect {
+fn apply_to_source(world: &mut World, version: Version) -> Effect {
     match &mut world.source {
         None => {
-            world.source = Some(Source::new(world.next_uid, change));
+            world.source = Some(Source::new(world.next_uid, version));
             world.next_uid = world.next_uid.wrapping_add(1);
-            world.sources.is_due = true;
         }
-        Some(live) if live.change == change => return Effect::Wrote(SOURCE),
+        Some(live) if live.version == version => return Effect::Wrote(SOURCE),
         Some(live) => {
-            if live.change.version != change.version {
-                live.generation += 1;
-                world.sources.is_due = true;
-            }
-            live.change = change;
+            live.generation += 1;
+            live.version = version;
         }
     }
+    world.sources.is_due = true;
     world.touch_source();
     Effect::Wrote(SOURCE)
 }

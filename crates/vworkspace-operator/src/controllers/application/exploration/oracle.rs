@@ -150,7 +150,7 @@ pub(super) fn is_newly_ready(
 /// handed over a chart that the release's own label does not speak of.
 pub(super) fn is_proven(seen: &Look<'_>) -> bool {
     seen.release.is_some_and(|release| {
-        let charts = [Some(release.change.version), seen.source.map(|source| source.change.version)];
+        let charts = [Some(release.change.version), seen.source.map(|source| source.version)];
         let truth = release.truth;
         let runs = |running: Running| {
             running.config == release.change.config && charts.contains(&Some(running.version))
@@ -260,7 +260,7 @@ fn unseen_trouble(
     let spec = &seen.app.spec;
     let deleting = seen.app.deleting;
     let is_handed_over = seen.release.is_some_and(|release| release.change == spec.change)
-        && seen.source.is_some_and(|source| source.change == spec.change);
+        && seen.source.is_some_and(|source| source.version == spec.change.version);
     let is_suspended = seen.release.is_some_and(|release| release.suspend);
     let table: [(&'static str, bool); 15] = [
         ("Reconciling=True/ChangePending", !is_handed_over || memory.is_denied || is_suspended),
@@ -289,7 +289,9 @@ pub(super) fn judge_write(world: &World, seen: &Look<'_>, write: &Write) -> Resu
         return broken(PAUSED_MEANS_PAUSED, "it is paused by annotation");
     }
     match write {
-        Write::Release { change, .. } if world.source.is_none_or(|source| source.change != *change) => {
+        Write::Release { change, .. }
+            if world.source.is_none_or(|source| source.version != change.version) =>
+        {
             // A release that is only suspended keeps what it has.
             let keeps = world.release.is_some_and(|live| live.change == *change);
             if keeps { Ok(()) } else { broken(SOURCE_BEFORE_RELEASE, "the source does not have the change") }
@@ -366,7 +368,7 @@ fn expected(world: &World, now: i64) -> Vec<&'static str> {
         _ => "Suspended=False/Active",
     });
     let is_handed_over = world.release.is_some_and(|release| release.change == spec.change)
-        && world.source.is_some_and(|source| source.change == spec.change);
+        && world.source.is_some_and(|source| source.version == spec.change.version);
     if !is_handed_over {
         // Only a pause, a blocker or the API server can hold a change back for ever.
         let is_held = is_paused || world.admission_denies || spec.approval || spec.depends;

@@ -24,7 +24,7 @@ pub(super) fn of(world: &World, now: i64) -> (u64, u64) {
     });
     let source = world.source.map(|known| {
         let failed = known.fetch_failed.map(|failed| (failed.trouble, failed.observed == known.generation));
-        (known.change, known.observed == known.generation, known.artifact, failed)
+        (known.version, known.observed == known.generation, known.artifact, failed)
     });
     let since = world.source.and_then(|source| source.fetch_failed).map(|failed| now - failed.since >= 300);
     let values = (world.app.spec.change.config == Config::FromSecret).then_some(world.secret);

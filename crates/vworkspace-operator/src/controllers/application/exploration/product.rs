@@ -59,7 +59,7 @@ fn wishes() -> [(Spec, bool, bool); 7] {
 }
 
 fn sources() -> [Option<Source>; 6] {
-    let new = Source::new(1, CHANGE);
+    let new = Source::new(1, CHANGE.version);
     let fetched = Source { observed: 1, artifact: Some(Version::AlsoGood), ..new };
     let failing = |trouble| Some(FetchFailed { trouble, observed: 1, since: -1000 });
     [

@@ -38,7 +38,8 @@ pub(super) fn seconds(time: Timestamp) -> i64 {
 pub(super) struct Desk {
     rules: Rules,
     /// The label that each change has on children.
-    labels: Vec<String>,
+    /// What its release and its source are named by, for each change.
+    labels: Vec<(String, String)>,
     /// What Flux is given for it.
     specs: Vec<Specs>,
     values: [Values; 3],
@@ -78,7 +79,7 @@ impl Desk {
         for change in Change::all() {
             desk.ask_for(change);
             let order = Order::of(&desk.app).unwrap();
-            desk.labels.push(order.change().to_owned());
+            desk.labels.push((order.change().to_owned(), order.source().unwrap().to_owned()));
             desk.specs.push(order.into_bare_specs());
         }
         desk
@@ -203,21 +204,12 @@ impl Desk {
         self.app.metadata.annotations = Some(marks.collect());
     }
 
-    fn meta(&self, uid: u8, generation: i64, change: Change) -> ObjectMeta {
-        let label = self.labels[change.index()].clone();
-        ObjectMeta {
-            name: Some("web".to_owned()),
-            namespace: Some("shop".to_owned()),
-            uid: Some(uid.to_string()),
-            generation: Some(generation),
-            labels: Some([("apps.vworkspace.io/change".to_owned(), label)].into()),
-            ..ObjectMeta::default()
-        }
-    }
-
     pub(super) fn source_of(&self, source: flux::Source) -> Source {
-        let mut shown =
-            Source { metadata: self.meta(source.uid, source.generation, source.change), ..Source::default() };
+        let asked =
+            Change { version: source.version, config: Config::Two, keeps_failed: false, retries: false };
+        let (_, label) = &self.labels[asked.index()];
+        let metadata = meta(source.uid, source.generation, None, label);
+        let mut shown = Source { metadata, ..Source::default() };
         let status = &mut shown.status;
         status.observed_generation = source.observed;
         status.artifact = source.artifact.map(|version| Artifact {
@@ -234,8 +226,9 @@ impl Desk {
     }
 
     pub(super) fn release_of(&self, release: Release) -> HelmRelease {
+        let (change, source) = &self.labels[release.change.index()];
         let mut shown = HelmRelease {
-            metadata: self.meta(release.uid, release.generation, release.change),
+            metadata: meta(release.uid, release.generation, Some(change), source),
             spec: if release.suspend {
                 json!({"interval": "5m", "suspend": true})
             } else {
@@ -305,6 +298,19 @@ fn condition(type_: &str, status: &str, reason: &str, message: &str) -> FluxCond
         message: message.to_owned(),
         observed_generation: None,
         last_transition_time: None,
+    }
+}
+
+fn meta(uid: u8, generation: i64, change: Option<&String>, source: &str) -> ObjectMeta {
+    let change = change.map(|change| ("apps.vworkspace.io/change".to_owned(), change.clone()));
+    let source = ("apps.vworkspace.io/source".to_owned(), source.to_owned());
+    ObjectMeta {
+        name: Some("web".to_owned()),
+        namespace: Some("shop".to_owned()),
+        uid: Some(uid.to_string()),
+        generation: Some(generation),
+        labels: Some(change.into_iter().chain([source]).collect()),
+        ..ObjectMeta::default()
     }
 }
 

@@ -46,7 +46,7 @@ pub(super) fn step(world: &mut World, now: i64) -> bool {
             world.sources.phase = Fetch::Fetching;
         }
         Fetch::Fetching => {
-            let wanted = source.change.version;
+            let wanted = source.version;
             let trouble = match (world.registry_answers, wanted) {
                 (false, _) => Some(Trouble::Unreachable),
                 (true, Version::Absent) => Some(Trouble::Missing),
