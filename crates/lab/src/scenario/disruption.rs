@@ -173,7 +173,7 @@ async fn another_holder(ground: &Ground, former: &str) -> Result<String> {
 }
 
 /// The processes of replicas.
-async fn replicas(ground: &Ground, is_chosen: impl Fn(&str) -> bool) -> Result<Vec<i32>> {
+pub(super) async fn replicas(ground: &Ground, is_chosen: impl Fn(&str) -> bool) -> Result<Vec<i32>> {
     let pods = ground.cluster.dynamic("v1", "Pod", Some(NAMESPACE));
     let labelled = ListParams::default().labels(&format!("app.kubernetes.io/name={NAME}"));
     let pods = pods.list(&labelled).await?.items;
@@ -252,7 +252,7 @@ fn process(ground: &Ground, program: &str) -> Result<i32> {
     found.map(|process| process.pid).with_context(|| format!("{program} does not run"))
 }
 
-fn send(signal: Signal, pids: &[i32]) -> Result<()> {
+pub(super) fn send(signal: Signal, pids: &[i32]) -> Result<()> {
     for pid in pids {
         let known = Pid::from_raw(*pid).context("no process has number 0")?;
         kill_process(known, signal).with_context(|| format!("failed to send {signal:?} to process {pid}"))?;

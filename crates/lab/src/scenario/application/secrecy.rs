@@ -4,17 +4,25 @@ use anyhow::{Context, Result, ensure};
 use k8s_openapi::api::core::v1::{Event, Pod};
 use kube::ResourceExt;
 use kube::api::{Api, DynamicObject, ListParams, LogParams};
+use rustix::process::Signal;
+use serde_json::Value;
 
 use super::super::chart::{Chart, Part};
-use super::super::{Ground, Scenario};
+use super::super::disruption;
+use super::super::faults::installed::{NAME, NAMESPACE};
+use super::super::{Ground, Scenario, seen};
+use super::NEEDS;
 use super::instance::{APPS, HELM, KIND, SOURCE, named};
-use super::scenario;
 use crate::audit;
 
-pub(in super::super) const SCENARIO: Scenario = scenario(
-    "application_secrecy_no_planted_secret_is_found_in_logs_events_conditions_metrics_releases_or_writes",
-    |ground| Box::pin(run(ground)),
-);
+pub(in super::super) const SCENARIO: Scenario = Scenario {
+    name: "application_secrecy_no_planted_secret_is_found_in_logs_events_conditions_metrics_releases_writes_or_a_crash",
+    needs: NEEDS,
+    // To make the operator crash, which others would notice.
+    needs_node: true,
+    alone: true,
+    run: |ground| Box::pin(run(ground)),
+};
 
 /// Each in a place of its own, so that a leak names its way.
 const BROKEN_YAML: &str = "planted-broken-Zq7x";
@@ -41,13 +49,43 @@ async fn run(ground: &Ground) -> Result<()> {
     let fine =
         from_secret(ground, &chart, "good").with("chart: {secretRef: {name: login}}").applied().await?;
     fine.says("Ready", "True/HelmReleaseReady").await?;
-    let inline = named(ground, "inline", "inline")
-        .chart(&chart)
+    inline(ground, &chart, "inline").await?;
+    search(ground).await?;
+    crash(ground).await?;
+    // The successor has looked at everything when it has come to what is new.
+    inline(ground, &chart, "late").await?;
+    search(ground).await
+}
+
+async fn inline(ground: &Ground, chart: &Chart, name: &str) -> Result<()> {
+    let inline = named(ground, name, name)
+        .chart(chart)
         .with(&format!("values: {{source: inline, inline: {{auth: {{password: {INLINE}}}}}}}"))
         .applied()
         .await?;
     inline.says("Blocked", "True/InvalidSpec").await?.naming("auth.password")?;
-    search(ground).await
+    Ok(())
+}
+
+/// What a process leaves that dies. Nothing but SIGKILL ends the first process of a container that does not want to end.
+async fn crash(ground: &Ground) -> Result<()> {
+    disruption::send(Signal::KILL, &disruption::replicas(ground, |_| true).await?)?;
+    let pods = ground.cluster.dynamic("v1", "Pod", Some(NAMESPACE));
+    let ours = ListParams::default().labels(&format!("app.kubernetes.io/name={NAME}"));
+    let pod = pods.list(&ours).await?.items.first().map(ResourceExt::name_any).context("no pod")?;
+    let container = "/status/containerStatuses/0";
+    let is_back = |data: &Value| {
+        let at = |field: &str| data.pointer(&format!("{container}/{field}"));
+        at("lastState/terminated").is_some() && at("ready").and_then(Value::as_bool) == Some(true)
+    };
+    let pod = seen(&pods, "Pod", &pod, is_back).await?;
+    found_in("the state of the crashed container", &pod.data.to_string())?;
+    let pods: Api<Pod> = Api::namespaced(ground.cluster.client.clone(), NAMESPACE);
+    let of_the_dead = LogParams { previous: true, ..LogParams::default() };
+    let log =
+        pods.logs(&pod.name_any(), &of_the_dead).await.context("failed to read the log of the crash")?;
+    ensure!(log.contains("writing the status"), "the log of the crashed process is empty");
+    found_in("the log of the crashed process", &log)
 }
 
 fn from_secret<'a>(ground: &'a Ground, chart: &Chart, key: &str) -> super::instance::Instance<'a> {
