@@ -122,6 +122,15 @@ impl Contents {
         }
     }
 
+    /// An object that would be older than it is now.
+    fn goes_back_to<'a>(&self, incoming: &'a Objects) -> Option<&'a ObjectKey> {
+        let number = |kept: &Arc<Kept>| number_of(&kept.version);
+        let is_older = |(key, kept): &(&ObjectKey, &Arc<Kept>)| {
+            self.objects.get(*key).is_some_and(|known| number(kept) < number(known))
+        };
+        incoming.iter().find(is_older).map(|(key, _)| key)
+    }
+
     /// A kind is known when all its parts are.
     fn progress(&self) -> Progress {
         let any = |wanted| self.parts.values().any(|part| part.progress == wanted);
@@ -140,6 +149,16 @@ pub(crate) enum Listed {
     First(usize),
     /// Those that are new, changed or gone.
     Again(Vec<Arc<Kept>>),
+    /// This object as it was before it was last seen: nothing of the list was taken.
+    Past(ObjectKey),
+}
+
+/// What to do with a list that shows less than was seen before. A healthy API server gives none; one that lags does for a
+/// while, and one that was restored from a backup from then on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Past {
+    Refused,
+    Accepted,
 }
 
 /// What a cache can say about how new it is.
@@ -214,12 +233,17 @@ impl KindCache {
     }
 
     /// The list is complete: tells what differs from before, also what is gone.
-    pub(crate) fn end_list(&self, part: &Part) -> Listed {
+    pub(crate) fn end_list(&self, part: &Part, past: Past) -> Listed {
         let (listed, progress) = {
             let mut contents = self.write();
+            let incoming = std::mem::take(&mut contents.part(part).incoming);
+            if past == Past::Refused
+                && let Some(key) = contents.goes_back_to(&incoming)
+            {
+                return Listed::Past(key.clone());
+            }
             let state = contents.part(part);
             let is_first = state.progress != Progress::Synced;
-            let incoming = std::mem::take(&mut state.incoming);
             state.listed_at = state.incoming_since.take();
             state.progress = Progress::Synced;
             let newest = incoming.values().map(|kept| number_of(&kept.version)).max();
@@ -322,6 +346,31 @@ fn differences(before: &Objects, after: &Objects) -> Vec<Arc<Kept>> {
 mod tests {
     use super::*;
 
+    #[test]
+    fn a_list_from_the_past_is_not_taken_until_it_has_to_be() {
+        let list = |cache: &KindCache, objects: &[(&str, &str)], past: Past| {
+            cache.begin_list(&None);
+            for (name, version) in objects {
+                cache.list_item(&None, &object(Some("shop"), name, version));
+            }
+            cache.end_list(&None, past)
+        };
+        let cache = KindCache::of_parts([None]);
+        assert!(matches!(list(&cache, &[("a", "5"), ("b", "6")], Past::Refused), Listed::First(2)));
+        cache.put(&object(Some("shop"), "a", "9"));
+        let version =
+            |name: &str| cache.get(&ObjectKey::namespaced("shop", name)).map(|kept| kept.version.clone());
+        let old = list(&cache, &[("a", "5")], Past::Refused);
+        assert!(matches!(old, Listed::Past(key) if key == ObjectKey::namespaced("shop", "a")));
+        assert_eq!((version("a").as_deref(), version("b").as_deref()), (Some("9"), Some("6")));
+        // What is gone, new or as it was is no past.
+        assert!(
+            matches!(list(&cache, &[("a", "9"), ("c", "3")], Past::Refused), Listed::Again(changed) if changed.len() == 2)
+        );
+        assert!(matches!(list(&cache, &[("a", "5")], Past::Accepted), Listed::Again(_)));
+        assert_eq!(version("a").as_deref(), Some("5"));
+    }
+
     fn object(namespace: Option<&str>, name: &str, version: &str) -> DynamicObject {
         serde_json::from_value(serde_json::json!({"apiVersion": "v1", "kind": "ConfigMap",
             "metadata": {"namespace": namespace, "name": name, "resourceVersion": version}}))
@@ -341,9 +390,10 @@ mod tests {
         for (name, version) in objects {
             cache.list_item(&owned, &object(part, name, version));
         }
-        match cache.end_list(&owned) {
+        match cache.end_list(&owned, Past::Accepted) {
             Listed::First(count) => vec![format!("first {count}")],
             Listed::Again(changed) => names(&changed),
+            Listed::Past(key) => panic!("the past of {key}"),
         }
     }
 
@@ -419,7 +469,7 @@ mod tests {
         for (name, of) in [("b", "web"), ("a", "web"), ("c", "webb")] {
             cache.list_item(&None, &labelled(name, of));
         }
-        cache.end_list(&None);
+        cache.end_list(&None, Past::Accepted);
         assert_eq!(
             (found("web"), found("webb")),
             (vec!["a".to_owned(), "b".to_owned()], vec!["c".to_owned()])

@@ -13,7 +13,7 @@ use kube::core::ApiResource;
 use serde::de::DeserializeOwned;
 
 pub(crate) use kept::Kept;
-pub(crate) use kind::{KindCache, Listed, Part, Progress};
+pub(crate) use kind::{KindCache, Listed, Part, Past, Progress};
 
 use crate::object::{ObjectKey, resource_of};
 

@@ -14,13 +14,15 @@ use tokio::time::sleep;
 use tracing::{debug, error, info, warn};
 
 use crate::backoff;
-use crate::cache::{Kept, KindCache, Listed, Part, Progress};
+use crate::cache::{Kept, KindCache, Listed, Part, Past, Progress};
 use crate::fault::{Fault, fault};
-use crate::object::plural_name;
+use crate::object::{ObjectKey, plural_name};
 use crate::selection::{Depth, Selection};
 
 /// The longest a watch may take to be tried again: a CRD that appears is noticed within this time.
 const SLOWEST_RETRY: Duration = Duration::from_secs(10);
+/// So often a list from the past is refused; an API server that lags has caught up by then.
+const MOST_REFUSED: u32 = 6;
 /// A page of a list is in memory as a whole, as text and as objects, for each kind at the same time.
 const PAGE: u32 = 100;
 
@@ -54,7 +56,8 @@ impl KindWatch {
     pub(crate) async fn run(self, client: Client) {
         let (mut failures, mut told) = (0_u32, None);
         loop {
-            let failed = self.follow(&client, &mut failures, &mut told).await;
+            let past = if failures < MOST_REFUSED { Past::Refused } else { Past::Accepted };
+            let failed = self.follow(&client, past, &mut failures, &mut told).await;
             self.tell(&failed, &mut told);
             // What nobody may look at for a while cannot be waited for either.
             let is_hidden = failed.fault == Fault::Forbidden && self.importance == Importance::Passing;
@@ -103,16 +106,25 @@ impl KindWatch {
     }
 
     /// One watch, from its list to its first failure.
-    async fn follow(&self, client: &Client, failures: &mut u32, told: &mut Option<Fault>) -> Failed {
+    async fn follow(
+        &self,
+        client: &Client,
+        mut past: Past,
+        failures: &mut u32,
+        told: &mut Option<Fault>,
+    ) -> Failed {
         let mut events = self.events(client);
         while let Some(event) = events.next().await {
             match event {
-                Ok(event) => {
-                    if self.take(event) {
+                Ok(event) => match self.take(event, past) {
+                    Taken::Event => {}
+                    Taken::List => {
                         *failures = 0;
                         *told = None;
+                        past = Past::Refused;
                     }
-                }
+                    Taken::Nothing(key) => return Failed::of_the_past(&key),
+                },
                 // Expired versions and ended streams are every-day life: the watcher takes them up by itself.
                 Err(watcher::Error::WatchError(_) | watcher::Error::WatchFailed(_)) => {}
                 Err(error) => return Failed::from(&error),
@@ -121,20 +133,21 @@ impl KindWatch {
         Failed { fault: Fault::Unreachable, message: "the watch ended".to_owned() }
     }
 
-    /// Brings one event into the cache; tells whether a list is complete with it.
-    fn take(&self, event: Event<DynamicObject>) -> bool {
+    /// Brings one event into the cache.
+    fn take(&self, event: Event<DynamicObject>, past: Past) -> Taken {
         match event.modify(strip) {
             Event::Init => self.cache.begin_list(&self.part),
             Event::InitApply(object) => self.cache.list_item(&self.part, &object),
             Event::InitDone => {
-                match self.cache.end_list(&self.part) {
+                match self.cache.end_list(&self.part, past) {
                     Listed::First(objects) => {
                         self.tell_begin(objects);
                         (self.appeared)();
                     }
                     Listed::Again(changed) => self.tell_changed(&changed),
+                    Listed::Past(key) => return Taken::Nothing(key),
                 }
-                return true;
+                return Taken::List;
             }
             Event::Apply(object) => {
                 self.cache.put(&object);
@@ -145,7 +158,7 @@ impl KindWatch {
                 (self.changed)(&object);
             }
         }
-        false
+        Taken::Event
     }
 
     fn tell_changed(&self, changed: &[Arc<Kept>]) {
@@ -187,10 +200,28 @@ impl KindWatch {
     }
 }
 
+/// What was brought into the cache.
+enum Taken {
+    /// One object, or a part of a list.
+    Event,
+    /// A list that is complete.
+    List,
+    /// Nothing of a list that shows this object as it was before.
+    Nothing(ObjectKey),
+}
+
 /// Why a watch ended.
 struct Failed {
     fault: Fault,
     message: String,
+}
+
+impl Failed {
+    fn of_the_past(key: &ObjectKey) -> Self {
+        let message =
+            format!("the list shows {key} as it was before it was last seen: does the API server lag?");
+        Self { fault: Fault::Other, message }
+    }
 }
 
 impl From<&watcher::Error> for Failed {
