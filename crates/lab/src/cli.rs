@@ -94,7 +94,7 @@ pub(crate) enum LabCommand {
         quick: bool,
         /// Only the faults between the operator and the API server: `all` of them, those of a seed, or one such as
         /// upgrade/kill-after:3.
-        #[arg(long, value_name = "all|SEED|RUN", conflicts_with_all = ["quick", "filter"])]
+        #[arg(long, value_name = "all|all:SEED|SEED|RUN", conflicts_with_all = ["quick", "filter"])]
         faults: Option<Faults>,
         /// Only checks, tests and scenarios with this in their name.
         filter: Option<String>,
@@ -259,6 +259,10 @@ async fn bench_api(subject: &Subject<'_>, samples: usize) -> Result<ExitCode> {
 }
 
 async fn bench_application(subject: &Subject<'_>, wanted: bench::application::Wanted) -> Result<ExitCode> {
+    if subject.kubeconfig.is_some() {
+        let text = "the bench stops Flux and reads the API server's audit log: it runs on a lab only, chosen with --name";
+        return Err(Unmet::new(text).into());
+    }
     bench::application::run(&subject.running().await?, &wanted).await?;
     Ok(ExitCode::SUCCESS)
 }

@@ -265,6 +265,7 @@ async fn run_scenarios(
         return Ok(());
     }
     let started = Instant::now();
+    eprintln!("     this checkout's programs … (the first time this compiles them)");
     let programs = quietly(cargo(&["build", "--workspace", "--bins", "--locked", "--quiet"]));
     if let Err(error) = programs {
         tally.count(false);

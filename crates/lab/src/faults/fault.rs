@@ -61,6 +61,11 @@ impl Kind {
     }
 }
 
+/// How each is written; docs/reliability.md says what they do.
+const SYNTAX: &str = "kill-before:N, kill-after:N, kill-and-stale-lists:N, lose-reply:N, late-reply:N:MS, \
+    refuse:N:CODE:TIMES, cut-watches:N, expire-watches:N, refuse-watches:N:CODE, freeze-watch:N:KIND:MS, \
+    late-watch:KIND:MS, clock:SECONDS, stale-list:N:KIND, with N the number of a write and KIND applicationinstances, \
+    helmreleases or ocirepositories";
 const CODES: [u16; 4] = [409, 429, 500, 503];
 const WATCH_CODES: [u16; 4] = [410, 429, 500, 503];
 const LATE_REPLY: [u64; 2] = [3000, 17_000];
@@ -180,8 +185,7 @@ impl FromStr for Fault {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong =
-            || format!("'{text}' is no fault; expected something such as kill-after:7 or refuse:3:503:1");
+        let wrong = || format!("'{text}' is no fault; expected one of {SYNTAX}");
         let words: Vec<&str> = text.split(':').collect();
         let number = |word: &str| word.parse::<usize>().map_err(|_| wrong());
         let millis = |word: &str| word.parse::<u64>().map_err(|_| wrong());

@@ -112,10 +112,8 @@ impl Results {
         for row in &self.rows {
             text.push_str(&format!("| {} |\n", row.cells().join(" | ")));
         }
-        let mut conditions: Vec<&str> = self.rows.iter().map(|row| row.conditions.as_str()).collect();
-        conditions.sort_unstable();
-        conditions.dedup();
-        text.push_str(&format!("\nMeasured: {}.\n", conditions.join("; ")));
+        let conditions: Vec<&str> = self.rows.iter().map(|row| row.conditions.as_str()).collect();
+        text.push_str(&format!("\nMeasured: {}.\n", together(&conditions)));
         text
     }
 
@@ -129,6 +127,20 @@ impl Results {
         fs::copy(folder.join("application.svg"), paths::workspace().join("docs/images/performance.svg"))?;
         Ok(())
     }
+}
+
+/// `2026-11-15, 2 cores, load 0.59 to 2.88` out of several that differ in the load.
+fn together(conditions: &[&str]) -> String {
+    let mut loads: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    for (machine, load) in conditions.iter().filter_map(|known| known.split_once(", load ")) {
+        loads.entry(machine).or_default().extend(load.parse::<f64>());
+    }
+    let told = loads.into_iter().map(|(machine, loads)| {
+        let least = loads.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = loads.iter().copied().fold(0.0, f64::max);
+        format!("{machine}, load {least:.2} to {most:.2}")
+    });
+    told.collect::<Vec<_>>().join("; ")
 }
 
 fn page() -> std::path::PathBuf {
@@ -158,6 +170,12 @@ mod tests {
             let [.., said] = Row::at_most("x", target, "s", measured).cells();
             assert_eq!(said, verdict, "{measured} of {target}");
         }
+    }
+
+    #[test]
+    fn conditions_that_differ_in_the_load_are_told_together() {
+        let all = ["today, 2 cores, load 0.59", "today, 2 cores, load 2.88", "today, 2 cores, load 1.00"];
+        assert_eq!(together(&all), "today, 2 cores, load 0.59 to 2.88");
     }
 
     #[test]
