@@ -231,8 +231,9 @@ impl Shared {
         self.state().answered(number, answer.status());
         match step {
             Step::KillAfter => {
-                self.victim.kill().await;
+                // Before the kill: with the client goes its connection, and with that this very request.
                 self.disturb(number);
+                self.victim.kill().await;
                 return Err(io::ErrorKind::ConnectionReset.into());
             }
             Step::LoseReply => return Err(io::ErrorKind::ConnectionReset.into()),
