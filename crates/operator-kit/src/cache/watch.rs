@@ -54,10 +54,12 @@ pub(crate) enum Importance {
 impl KindWatch {
     /// Runs until it is dropped.
     pub(crate) async fn run(self, client: Client) {
-        let (mut failures, mut told) = (0_u32, None);
+        let (mut failures, mut told, mut refused) = (0_u32, None, 0_u32);
         loop {
-            let past = if failures < MOST_REFUSED { Past::Refused } else { Past::Accepted };
+            let past = if refused < MOST_REFUSED { Past::Refused } else { Past::Accepted };
             let failed = self.follow(&client, past, &mut failures, &mut told).await;
+            // An API server that was away counts for nothing here.
+            refused = if failed.is_past { refused.saturating_add(1) } else { 0 };
             self.tell(&failed, &mut told);
             // What nobody may look at for a while cannot be waited for either.
             let is_hidden = failed.fault == Fault::Forbidden && self.importance == Importance::Passing;
@@ -130,7 +132,7 @@ impl KindWatch {
                 Err(error) => return Failed::from(&error),
             }
         }
-        Failed { fault: Fault::Unreachable, message: "the watch ended".to_owned() }
+        Failed { fault: Fault::Unreachable, message: "the watch ended".to_owned(), is_past: false }
     }
 
     /// Brings one event into the cache.
@@ -214,13 +216,15 @@ enum Taken {
 struct Failed {
     fault: Fault,
     message: String,
+    /// Its list showed what had been before.
+    is_past: bool,
 }
 
 impl Failed {
     fn of_the_past(key: &ObjectKey) -> Self {
         let message =
             format!("the list shows {key} as it was before it was last seen: does the API server lag?");
-        Self { fault: Fault::Other, message }
+        Self { fault: Fault::Other, message, is_past: true }
     }
 }
 
@@ -232,7 +236,7 @@ impl From<&watcher::Error> for Failed {
             | watcher::Error::WatchFailed(error) => (fault(error), crate::fault::words(error)),
             other => (Fault::Other, other.to_string()),
         };
-        Self { fault, message }
+        Self { fault, message, is_past: false }
     }
 }
 
