@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::process::Stdio;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use rustix::process::{Pid, Signal, kill_process};
@@ -44,9 +44,10 @@ async fn run(ground: &Ground) -> Result<()> {
         lab(&["status"]).await.context("not everything is well after the kill")?;
     }
     let namespaces = Namespaces::of(&Node::find(&paths).context("the lab does not run")?)?;
-    ensure!(!namespaces.inhabitants().is_empty(), "nothing runs in the lab, so nothing could be left");
+    let before = Instant::now();
+    ensure!(!namespaces.inhabitants(before).is_empty(), "nothing runs in the lab, so nothing could be left");
     lab(&["down"]).await?;
-    leaves_nothing(&paths, &namespaces)?;
+    leaves_nothing(&paths, &namespaces, before)?;
     ensure!(
         ground.cluster.node.as_ref().is_some_and(Node::is_running),
         "the other lab does not run any more"
@@ -124,20 +125,23 @@ impl Namespaces {
         Self::KINDS.iter().filter_map(|kind| Some(link(kind)?.display().to_string())).collect()
     }
 
-    /// Processes that are in one of them. Mounts, networks and packet rules live exactly as long as somebody is.
-    fn inhabitants(&self) -> Vec<String> {
+    /// Processes from before a moment that are in one of them. Mounts, networks and packet rules live exactly as long as
+    /// somebody is. The kernel gives the numbers of namespaces that ended to new ones: of other labs, after that moment.
+    fn inhabitants(&self, before: Instant) -> Vec<String> {
+        let age = before.elapsed().as_secs();
         // One that has ended and only waits for its parent is in no namespace any more.
         let all = process_table::all().into_iter().filter(|process| process_table::is_alive(process.pid));
         let inside = all.filter(|process| {
-            Self::of_process(process.pid).iter().any(|namespace| self.0.contains(namespace))
+            process.age >= age
+                && Self::of_process(process.pid).iter().any(|namespace| self.0.contains(namespace))
         });
         inside.map(|process| process.arguments.join(" ")).collect()
     }
 }
 
 /// What a lab could leave: somebody in its namespaces, one of them held by a mount, cgroups, files, rules on the host.
-fn leaves_nothing(paths: &Paths, namespaces: &Namespaces) -> Result<()> {
-    let inhabitants = namespaces.inhabitants();
+fn leaves_nothing(paths: &Paths, namespaces: &Namespaces, before: Instant) -> Result<()> {
+    let inhabitants = namespaces.inhabitants(before);
     ensure!(inhabitants.is_empty(), "processes of the lab still run: {inhabitants:?}");
     let state = paths.state.display().to_string();
     let mounts = fs::read_to_string("/proc/self/mountinfo")?;
