@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use futures::{StreamExt, TryStreamExt};
-use kube::api::{Api, DynamicObject, Patch, PatchParams};
+use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
+use k8s_openapi::api::core::v1::ServiceAccount;
+use kube::api::{Api, DynamicObject, Patch, PatchParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::core::{ApiResource, GroupVersionKind};
 use kube::discovery::{Discovery, Scope};
@@ -38,6 +40,15 @@ pub(crate) struct Cluster {
 }
 
 impl Cluster {
+    /// A token of a service account, for so many seconds.
+    pub(crate) async fn token(&self, namespace: &str, account: &str, seconds: i64) -> Result<String> {
+        let accounts: Api<ServiceAccount> = Api::namespaced(self.client.clone(), namespace);
+        let spec = TokenRequestSpec { expiration_seconds: Some(seconds), ..TokenRequestSpec::default() };
+        let request = TokenRequest { spec, ..TokenRequest::default() };
+        let token = accounts.create_token_request(account, &PostParams::default(), &request).await?;
+        Ok(token.status.context("the API server issued no token")?.token)
+    }
+
     pub(crate) async fn connect(
         paths: &Paths,
         kubeconfig: &Path,

@@ -3,7 +3,7 @@
 
 pub(crate) mod cgroups;
 pub(crate) mod network;
-mod pki;
+pub(crate) mod pki;
 pub(crate) mod processes;
 pub(crate) mod supervise;
 

@@ -121,7 +121,8 @@ fn kubeconfig_of(ca: &str, certificate: &str, key: &str, server: &str) -> String
     .to_string()
 }
 
-fn write_private(path: &Path, text: &str) -> io::Result<()> {
+/// For its owner only: it holds a key or a token.
+pub(crate) fn write_private(path: &Path, text: &str) -> io::Result<()> {
     use std::io::Write;
     use std::os::unix::fs::OpenOptionsExt;
     let mut file = fs::OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(path)?;

@@ -2,8 +2,7 @@
 
 use anyhow::{Context, Result, bail, ensure};
 use jiff::Timestamp;
-use k8s_openapi::api::authentication::v1::TokenRequest;
-use k8s_openapi::api::core::v1::{ConfigMap, ServiceAccount};
+use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, ObjectMeta, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
@@ -12,6 +11,8 @@ use tokio::time::Instant;
 
 use super::{DEADLINE, Ground, Scenario};
 use crate::audit::{self, Request};
+
+const TOKEN_SECONDS: i64 = 3600;
 
 pub(super) const SCENARIO: Scenario = Scenario {
     name: "the_audit_log_tells_who_wrote_what_and_who_wrote_nothing",
@@ -45,10 +46,7 @@ async fn run(ground: &Ground) -> Result<()> {
 /// Creates a ConfigMap with a token of the account and nothing else. Refusals last until the authorizer has seen the new
 /// binding; the log counts them as the same permission.
 async fn write_as(ground: &Ground, account: &str) -> Result<()> {
-    let accounts: Api<ServiceAccount> = Api::namespaced(ground.cluster.client.clone(), &ground.namespace);
-    let token =
-        accounts.create_token_request(account, &PostParams::default(), &TokenRequest::default()).await?;
-    let token = token.status.context("the API server issued no token")?.token;
+    let token = ground.cluster.token(&ground.namespace, account, TOKEN_SECONDS).await?;
     let kubeconfig = Kubeconfig::read_from(&ground.cluster.kubeconfig)?;
     let mut config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
     config.auth_info = serde_json::from_value(json!({"token": token}))?;

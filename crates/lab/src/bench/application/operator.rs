@@ -8,9 +8,6 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
-use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
-use k8s_openapi::api::core::v1::ServiceAccount;
-use kube::api::{Api, PostParams};
 use kube::config::Kubeconfig;
 use rustix::param::clock_ticks_per_second;
 use rustix::process::{Pid, Signal, kill_process};
@@ -21,6 +18,7 @@ use tokio::process::{Child, Command};
 use tokio::time::{sleep, timeout};
 
 use crate::cluster::Cluster;
+use crate::node::pki;
 use crate::paths;
 
 pub(super) const NAMESPACE: &str = "vworkspace-bench";
@@ -177,20 +175,13 @@ async fn free_port() -> Result<u16> {
 
 /// The lab's kubeconfig with a token of the service account instead of its own keys.
 async fn write_kubeconfig(cluster: &Cluster, path: &Path) -> Result<()> {
-    let accounts: Api<ServiceAccount> = Api::namespaced(cluster.client.clone(), NAMESPACE);
-    let spec = TokenRequestSpec { expiration_seconds: Some(DAY), ..TokenRequestSpec::default() };
-    let request = TokenRequest { spec, ..TokenRequest::default() };
-    let token = accounts.create_token_request(ACCOUNT, &PostParams::default(), &request).await?;
-    let token = token.status.context("the API server issued no token")?.token;
+    let token = cluster.token(NAMESPACE, ACCOUNT, DAY).await?;
     let mut config = Kubeconfig::read_from(&cluster.kubeconfig)?;
     for user in &mut config.auth_infos {
         user.auth_info = Some(serde_json::from_value(json!({"token": token}))?);
     }
-    // A token: nobody else's to read. JSON is YAML.
-    let text = serde_json::to_string(&config)?;
-    let mut file = fs::File::create(path)?;
-    fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
-    std::io::Write::write_all(&mut file, text.as_bytes())?;
+    // JSON is YAML.
+    pki::write_private(path, &serde_json::to_string(&config)?)?;
     Ok(())
 }
 

@@ -3,8 +3,6 @@
 //! the API server it reaches through the proxy.
 
 use std::fs::{self, File};
-use std::io::Write as _;
-use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -12,10 +10,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
-use k8s_openapi::api::core::v1::ServiceAccount;
 use kube::Config;
-use kube::api::{Api, DeleteParams, PostParams};
+use kube::api::{Api, DeleteParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use rustix::process::Signal;
 use serde_json::json;
@@ -28,6 +24,7 @@ use super::installed::PROGRAM;
 use crate::cluster;
 use crate::faults::{Proxy, Victim};
 use crate::node::network::{self, DNS_IP, NODE_IP};
+use crate::node::pki;
 use crate::{machine, paths, tail};
 
 const NAME: &str = "vworkspace-app-operator";
@@ -57,7 +54,7 @@ impl Desk {
         fs::create_dir_all(&folder)?;
         fs::write(folder.join("resolv.conf"), format!("nameserver {DNS_IP}\noptions ndots:1\n"))?;
         grant(&ground).await?;
-        let token = token(&ground).await?;
+        let token = ground.cluster.token(&ground.namespace, NAME, TOKEN_SECONDS).await?;
         let file = Kubeconfig::read_from(&ground.cluster.kubeconfig)?;
         let mut config = Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await?;
         config.proxy_url = None;
@@ -81,7 +78,7 @@ impl Desk {
         };
         let text = json!({"apiVersion": "v1", "kind": "Config", "current-context": "proxy",
             "clusters": named("cluster"), "users": named("user"), "contexts": named("context")});
-        write_secret(&kubeconfig, &text.to_string())?;
+        pki::write_private(&kubeconfig, &text.to_string())?;
         let log = self.folder.join("operator.log");
         fs::write(&log, "")?;
         let crash = Arc::new(Mutex::new(None));
@@ -120,13 +117,6 @@ impl Drop for Desk {
     }
 }
 
-/// A token: nobody else's to read.
-fn write_secret(file: &Path, text: &str) -> Result<()> {
-    let mut file = File::options().create(true).truncate(true).write(true).mode(0o600).open(file)?;
-    file.write_all(text.as_bytes())?;
-    Ok(())
-}
-
 /// The chart's own service account and roles, for this namespace only.
 async fn grant(ground: &Ground) -> Result<()> {
     let mut helm = ground.cluster.tool("helm");
@@ -140,14 +130,6 @@ async fn grant(ground: &Ground) -> Result<()> {
     let mut rights: Vec<_> = cluster::parse(&rendered)?.into_iter().filter(is_right).collect();
     rights.iter_mut().for_each(|right| right.metadata.namespace = Some(ground.namespace.clone()));
     ground.cluster.apply(&rights).await
-}
-
-async fn token(ground: &Ground) -> Result<String> {
-    let accounts: Api<ServiceAccount> = Api::namespaced(ground.cluster.client.clone(), &ground.namespace);
-    let spec = TokenRequestSpec { expiration_seconds: Some(TOKEN_SECONDS), ..TokenRequestSpec::default() };
-    let request = TokenRequest { spec, ..TokenRequest::default() };
-    let answer = accounts.create_token_request(NAME, &PostParams::default(), &request).await?;
-    Ok(answer.status.context("the API server gave no token")?.token)
 }
 
 /// How the process is started.
