@@ -37,7 +37,36 @@ pub(crate) struct Election {
     seen: Option<(Lease, Instant)>,
     /// When the last successful renewal was sent.
     renewed: Option<Instant>,
+    term: Term,
     told: Option<Fault>,
+}
+
+/// Until when this process may act. Asked before each write: whoever wakes up after a long sleep does not know yet that
+/// another one leads.
+#[derive(Debug, Clone)]
+pub(crate) struct Term(watch::Sender<Option<Instant>>);
+
+impl Term {
+    /// Not begun.
+    pub(crate) fn ended() -> Self {
+        Self(watch::Sender::new(None))
+    }
+
+    /// For tests of what is not about leading.
+    #[cfg(test)]
+    pub(crate) fn endless() -> Self {
+        Self(watch::Sender::new(Some(Instant::now() + Duration::from_secs(86_400))))
+    }
+
+    /// How long it still lasts; nothing if it is over.
+    pub(crate) fn left(&self) -> Option<Duration> {
+        let left = self.0.borrow().map(|end| end.saturating_duration_since(Instant::now()));
+        left.filter(|left| !left.is_zero())
+    }
+
+    fn lasts_until(&self, end: Option<Instant>) {
+        self.0.send_replace(end);
+    }
 }
 
 /// What to do about the lease.
@@ -52,13 +81,14 @@ enum Step {
 }
 
 impl Election {
-    pub(crate) fn new(client: Client, namespace: &str, name: &str, me: &str) -> Self {
+    pub(crate) fn new(client: Client, namespace: &str, name: &str, me: &str, term: Term) -> Self {
         Self {
             api: Api::namespaced(client, namespace),
             name: name.to_owned(),
             me: me.to_owned(),
             seen: None,
             renewed: None,
+            term,
             told: None,
         }
     }
@@ -87,6 +117,7 @@ impl Election {
         match result {
             Ok(true) => {
                 (self.renewed, self.told) = (Some(sent), None);
+                self.term.lasts_until(Some(sent + GIVE_UP));
                 if !leading.send_replace(true) {
                     info!(lease = self.name, identity = self.me, "leading");
                 }
@@ -155,6 +186,7 @@ impl Election {
     }
 
     fn step_down(&mut self, leading: &watch::Sender<bool>, why: &str) {
+        self.term.lasts_until(None);
         if leading.send_replace(false) {
             error!(lease = self.name, why, "lost the lease: stopped acting");
         }
@@ -246,6 +278,16 @@ mod tests {
         for (name, spec, silent, expected) in table {
             assert_eq!(step(spec.as_ref(), "me", Duration::from_secs(silent)), expected, "{name}");
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_term_ends_by_itself_although_nobody_says_so() {
+        let term = Term::ended();
+        assert_eq!(term.left(), None);
+        term.lasts_until(Some(Instant::now() + GIVE_UP));
+        assert_eq!(term.left(), Some(GIVE_UP));
+        tokio::time::advance(GIVE_UP).await;
+        assert_eq!(term.left(), None);
     }
 
     #[test]

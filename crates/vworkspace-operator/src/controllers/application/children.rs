@@ -3,9 +3,8 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use kube::ResourceExt;
 use kube::api::ObjectMeta;
-use kube::{Resource, ResourceExt};
 use operator_kit::{Child, Deletion, Dependents, ObjectKey};
 use serde_json::{Map, Value, json};
 use vworkspace_api::application_instance::{
@@ -314,10 +313,12 @@ fn short(digest: &str) -> &str {
 pub(crate) fn delete_source(source: &Source, kind: ChartSourceKind) -> Option<Deletion> {
     let key = ObjectKey::of_meta(&source.metadata);
     let uid = source.metadata.uid.as_deref()?;
-    Some(match kind {
+    let deletion = match kind {
         ChartSourceKind::HelmRepository => Deletion::new::<HelmRepository>(key, uid, Dependents::GoToo),
         ChartSourceKind::OciRepository => Deletion::new::<OciRepository>(key, uid, Dependents::GoToo),
-    })
+    };
+    // One that was changed since may be the one that is wanted again.
+    Some(deletion.unchanged_since(source.metadata.resource_version.as_ref()))
 }
 
 /// Deletes the release; Flux uninstalls it unless it is suspended.
@@ -326,7 +327,7 @@ pub(crate) fn delete_release(release: &HelmRelease) -> Option<Deletion> {
     Some(Deletion::new::<HelmRelease>(ObjectKey::of_meta(&release.metadata), uid, Dependents::GoToo))
 }
 
-/// Labels and owner.
+/// Labels: the instance, and what the child carries.
 fn marked(app: &ApplicationInstance, child: Child, own: &[(&str, Option<&str>)]) -> Child {
     let mut labels: BTreeMap<String, String> = [
         (INSTANCE_LABEL.to_owned(), app.name_any()),
@@ -340,15 +341,7 @@ fn marked(app: &ApplicationInstance, child: Child, own: &[(&str, Option<&str>)])
             labels.insert(label.to_owned(), value.clone());
         }
     }
-    let owner = OwnerReference {
-        api_version: ApplicationInstance::api_version(&()).into_owned(),
-        kind: ApplicationInstance::kind(&()).into_owned(),
-        name: app.name_any(),
-        uid: app.uid().unwrap_or_default(),
-        controller: Some(true),
-        block_owner_deletion: None,
-    };
-    child.labels(labels).owned_by(owner)
+    child.labels(labels)
 }
 
 /// A tag has no plus sign: helm writes an underscore.

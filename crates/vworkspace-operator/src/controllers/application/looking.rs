@@ -2,7 +2,7 @@
 
 use k8s_openapi::api::apps::v1::{DaemonSet, Deployment, StatefulSet};
 use k8s_openapi::api::batch::v1::{CronJob, Job};
-use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolumeClaim, Secret, Service};
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, PersistentVolumeClaim, Secret, Service};
 use k8s_openapi::api::networking::v1::Ingress;
 use kube::{Resource, ResourceExt};
 use operator_kit::{Interest, Selection};
@@ -39,8 +39,14 @@ pub(crate) fn values_object(app: &ApplicationInstance) -> Option<Interest> {
     }
 }
 
+/// The instance's namespace, while it alone tells why nothing else can be seen in it any more.
+pub(crate) fn namespace(app: &ApplicationInstance) -> Option<Interest> {
+    app.metadata.deletion_timestamp.as_ref()?;
+    Some(Interest::of::<Namespace>(Selection::named(&app.namespace()?).metadata_only()))
+}
+
 /// The release's objects of the kinds that charts are made of, while it is being uninstalled. Workloads stand for their
-/// pods, because they are deleted in the foreground; Secrets are nobody's to look at.
+/// pods, because they are deleted in the foreground. Nothing but metadata is asked for, of Secrets too.
 pub(crate) fn leftovers(app: &ApplicationInstance) -> Vec<Interest> {
     let (Some(release), Some(namespace)) = (&app.spec.release, app.namespace()) else { return Vec::new() };
     let labels = format!("{RELEASE_LABEL}={},{RELEASE_NAMESPACE_LABEL}={namespace}", release.name);
@@ -57,6 +63,7 @@ pub(crate) fn leftovers(app: &ApplicationInstance) -> Vec<Interest> {
         of::<Service>,
         of::<Ingress>,
         of::<ConfigMap>,
+        of::<Secret>,
         of::<PersistentVolumeClaim>,
         of::<Certificate>,
         of::<ExternalSecret>,

@@ -1,10 +1,12 @@
 //! What the controller looks at for one instance.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{ConfigMap, Event, Service};
 use k8s_openapi::api::networking::v1::Ingress;
-use kube::api::ObjectMeta;
-use kube::{Resource, ResourceExt};
+use kube::ResourceExt;
+use kube::api::{DynamicObject, ObjectMeta};
 use operator_kit::{Found, ObjectKey, Refusal, Sight, View, decode};
 use vworkspace_api::application_instance::{ApplicationInstance, Chart, ChartSource, ChartSourceKind, Ready};
 
@@ -27,6 +29,8 @@ pub(crate) struct World {
     pub(crate) helm_chart: Option<Source>,
     /// Sources of ours from before the spec asked for this one.
     pub(crate) outdated_sources: Vec<(ChartSourceKind, Source)>,
+    /// All sources of ours, or why that is not known.
+    pub(crate) own_sources: Result<Vec<(ChartSourceKind, Source)>, String>,
     /// What the API server did not let us do.
     pub(crate) refusals: Vec<Refusal>,
     /// The id of the cluster.
@@ -34,16 +38,18 @@ pub(crate) struct World {
     /// What the whole cluster agreed on, or why it cannot be read.
     pub(crate) policy: Result<CatalogPolicy, String>,
     pub(crate) dependencies: Vec<Dependency>,
-    pub(crate) services: Vec<Service>,
-    pub(crate) ingresses: Vec<Ingress>,
-    /// Nothing without cert-manager.
-    pub(crate) certificates: Option<Vec<Certificate>>,
-    /// Nothing without external-secrets.
-    pub(crate) external_secrets: Option<Vec<ExternalSecret>>,
+    pub(crate) services: Found<Service>,
+    pub(crate) ingresses: Found<Ingress>,
+    pub(crate) certificates: Found<Certificate>,
+    pub(crate) external_secrets: Found<ExternalSecret>,
     pub(crate) drift: Option<Drift>,
+    /// Whether Flux's Events, which tell drift, can be seen.
+    pub(crate) is_drift_seen: bool,
     /// The Secret or ConfigMap with the values, while it is looked at.
     pub(crate) values_object: Option<Version>,
     pub(crate) leftovers: Leftovers,
+    /// Whether the whole namespace is being deleted; looked at only where nothing else can be seen any more.
+    pub(crate) is_namespace_ending: bool,
     pub(crate) checks: Vec<NamedCheck>,
     pub(crate) chart: ChartReading,
 }
@@ -93,6 +99,8 @@ pub(crate) enum Leftovers {
     NotYet,
     /// These, by name and with what holds them.
     Known(Vec<String>),
+    /// Some kinds cannot be looked at: why.
+    Hidden(Vec<String>),
 }
 
 /// A readiness check of the spec.
@@ -118,9 +126,11 @@ pub(crate) enum ChartReading {
 pub(crate) fn world(app: &ApplicationInstance, view: &View<'_, Question>, policy: &ObjectKey) -> World {
     let namespace = app.namespace().unwrap_or_default();
     let key = children::release_key(app);
-    let release = own(app, view.caches.find::<HelmRelease>(&key));
-    let oci = read(own(app, view.caches.find::<OciRepository>(&key)));
-    let helm = read(own(app, view.caches.find::<HelmRepository>(&key)));
+    let release = view.child::<HelmRelease>(&key);
+    let oci = view.child::<OciRepository>(&key).map(Source::from);
+    let helm = view.child::<HelmRepository>(&key).map(Source::from);
+    let own_sources =
+        own_sources([(ChartSourceKind::OciRepository, &oci), (ChartSourceKind::HelmRepository, &helm)]);
     let helm_chart = view
         .caches
         .find::<HelmChart>(&ObjectKey::namespaced(&namespace, &format!("{namespace}-{}", key.name)));
@@ -137,11 +147,13 @@ pub(crate) fn world(app: &ApplicationInstance, view: &View<'_, Question>, policy
             outdated([(ChartSourceKind::OciRepository, &oci), (ChartSourceKind::HelmRepository, &helm)]),
         ),
     };
+    let events = view.caches.named::<Event>(&key);
     World {
         chart: chart(source.present(), helm_chart.as_ref(), view),
         source,
         helm_chart,
         outdated_sources,
+        own_sources,
         refusals: view.refusals.to_vec(),
         cluster: view.cluster.to_owned(),
         policy: catalog_policy(view, policy),
@@ -149,11 +161,13 @@ pub(crate) fn world(app: &ApplicationInstance, view: &View<'_, Question>, policy
         // One that cannot be read is none that we know.
         services: view.caches.named(&key),
         ingresses: view.caches.named(&key),
-        certificates: view.caches.is_installed::<Certificate>().then(|| view.caches.named(&key)),
-        external_secrets: view.caches.is_installed::<ExternalSecret>().then(|| view.caches.named(&key)),
-        drift: drift(view, &key),
+        certificates: view.caches.named(&key),
+        external_secrets: view.caches.named(&key),
+        drift: drift(&events),
+        is_drift_seen: matches!(events, Found::Objects(_)),
         values_object: looking::values_object(app).and_then(|interest| version(&view.find(&interest))),
         leftovers: leftovers(app, view),
+        is_namespace_ending: is_namespace_ending(app, view),
         checks: checks(app, view, &namespace),
         release,
     }
@@ -181,6 +195,7 @@ fn referenced(app: &ApplicationInstance, view: &View<'_, Question>) -> Seen<Sour
     let Some(interest) = looking::referenced_source(app) else { return Seen::Known(Sight::Absent) };
     Seen::Known(match view.find(&interest) {
         Found::NotYet => return Seen::NotYet,
+        Found::Unlisted(why) => Sight::Unknown(why),
         Found::NotInstalled => Sight::NotInstalled,
         Found::Objects(objects) => match objects.first() {
             None => Sight::Absent,
@@ -193,26 +208,15 @@ fn referenced(app: &ApplicationInstance, view: &View<'_, Question>) -> Seen<Sour
     })
 }
 
-fn read<K: Into<Source>>(sight: Sight<K>) -> Sight<Source> {
-    match sight {
-        Sight::NotInstalled => Sight::NotInstalled,
-        Sight::Absent => Sight::Absent,
-        Sight::Unreadable(why) => Sight::Unreadable(why),
-        Sight::Present(source) => Sight::Present(source.into()),
-    }
-}
-
-/// A namesake of somebody else tells nothing about this instance, and must never be deleted for it.
-fn own<K: Resource>(app: &ApplicationInstance, sight: Sight<K>) -> Sight<K> {
-    match sight {
-        Sight::Present(object) if !belongs_to(app, object.meta()) => Sight::Absent,
-        sight => sight,
-    }
-}
-
-fn belongs_to(app: &ApplicationInstance, meta: &ObjectMeta) -> bool {
-    let owners = meta.owner_references.as_deref().unwrap_or_default();
-    owners.iter().any(|owner| Some(&owner.uid) == app.metadata.uid.as_ref())
+fn own_sources<const N: usize>(
+    known: [(ChartSourceKind, &Sight<Source>); N],
+) -> Result<Vec<(ChartSourceKind, Source)>, String> {
+    let sources = known.into_iter().filter_map(|(kind, sight)| match sight {
+        Sight::Present(source) => Some(Ok((kind, source.clone()))),
+        Sight::Unknown(why) => Some(Err(why.clone())),
+        Sight::Absent | Sight::NotInstalled | Sight::Unreadable(_) => None,
+    });
+    sources.collect()
 }
 
 /// The artifact that the release is made from, and what it says.
@@ -234,7 +238,7 @@ fn catalog_policy(view: &View<'_, Question>, key: &ObjectKey) -> Result<CatalogP
         Sight::Present(policy) => {
             CatalogPolicy::read(&policy.data.unwrap_or_default()).map_err(|error| error.to_string())
         }
-        Sight::Unreadable(why) => Err(format!("ConfigMap {key} cannot be read: {why}")),
+        Sight::Unreadable(why) | Sight::Unknown(why) => Err(format!("ConfigMap {key} cannot be read: {why}")),
         Sight::Absent | Sight::NotInstalled => Ok(CatalogPolicy::default()),
     }
 }
@@ -243,7 +247,7 @@ fn dependencies(app: &ApplicationInstance, view: &View<'_, Question>, namespace:
     let lacks =
         |name: &str| match view.caches.find::<ApplicationInstance>(&ObjectKey::namespaced(namespace, name)) {
             Sight::Present(other) => not_ready(&other),
-            Sight::Unreadable(why) => Some(format!("cannot be read: {why}")),
+            Sight::Unreadable(why) | Sight::Unknown(why) => Some(format!("cannot be read: {why}")),
             Sight::Absent | Sight::NotInstalled => Some("does not exist".to_owned()),
         };
     let names = app.spec.depends_on.iter().map(|dependency| dependency.name.clone());
@@ -267,19 +271,18 @@ fn not_ready(other: &ApplicationInstance) -> Option<String> {
 }
 
 /// The newest word of Flux about drift.
-fn drift(view: &View<'_, Question>, release: &ObjectKey) -> Option<Drift> {
-    let told = view.caches.named::<Event>(release).into_iter().filter_map(|event| {
-        let series = event.series.and_then(|series| series.last_observed_time).map(|time| time.0);
-        let last = event.last_timestamp.map(|time| time.0);
-        let seen_at = [series, last, event.event_time.map(|time| time.0)].into_iter().flatten().max()?;
-        Some(Drift { message: event.message.unwrap_or_default(), seen_at })
+fn drift(events: &Found<Event>) -> Option<Drift> {
+    let told = events.objects().iter().filter_map(|event| {
+        let series = event.series.as_ref().and_then(|series| series.last_observed_time.as_ref());
+        let at = [series, event.event_time.as_ref()].into_iter().flatten().map(|time| time.0);
+        let seen_at = at.chain(event.last_timestamp.as_ref().map(|time| time.0)).max()?;
+        Some(Drift { message: event.message.clone().unwrap_or_default(), seen_at })
     });
     told.max_by_key(|drift| drift.seen_at)
 }
 
-fn version(found: &Found) -> Option<Version> {
-    let Found::Objects(objects) = found else { return None };
-    let meta = &objects.first()?.metadata;
+fn version(found: &Found<Arc<DynamicObject>>) -> Option<Version> {
+    let meta = &found.objects().first()?.metadata;
     Some(Version { uid: meta.uid.clone()?, resource_version: meta.resource_version.clone()? })
 }
 
@@ -288,18 +291,29 @@ fn leftovers(app: &ApplicationInstance, view: &View<'_, Question>) -> Leftovers 
     if app.metadata.deletion_timestamp.is_none() {
         return Leftovers::NotYet;
     }
-    let mut left = Vec::new();
+    let (mut left, mut hidden) = (Vec::new(), Vec::new());
     for interest in looking::leftovers(app) {
         match view.find(&interest) {
             Found::NotYet => return Leftovers::NotYet,
             Found::NotInstalled => {}
+            Found::Unlisted(why) => hidden.push(why),
             Found::Objects(objects) => {
                 let ending = objects.iter().filter(|object| object.metadata.deletion_timestamp.is_some());
                 left.extend(ending.map(|object| described(interest.kind(), &object.metadata)));
             }
         }
     }
-    Leftovers::Known(left)
+    if hidden.is_empty() { Leftovers::Known(left) } else { Leftovers::Hidden(hidden) }
+}
+
+/// A namespace that is gone was being deleted.
+fn is_namespace_ending(app: &ApplicationInstance, view: &View<'_, Question>) -> bool {
+    match looking::namespace(app).map(|interest| view.find(&interest)) {
+        Some(Found::Objects(found)) => {
+            found.iter().all(|namespace| namespace.metadata.deletion_timestamp.is_some())
+        }
+        Some(Found::NotYet | Found::Unlisted(_) | Found::NotInstalled) | None => false,
+    }
 }
 
 fn described(kind: &str, meta: &ObjectMeta) -> String {
@@ -325,20 +339,4 @@ fn checks(app: &ApplicationInstance, view: &View<'_, Question>, namespace: &str)
         NamedCheck { name: spec.name.clone(), asked, checked }
     };
     app.spec.readiness_checks.iter().map(check).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::controllers::application::decide::testing::{instance, owned};
-
-    #[test]
-    fn a_release_of_another_instance_is_not_seen() {
-        let app = instance();
-        let mut other = instance();
-        other.metadata.uid = Some("other".to_owned());
-        let release = HelmRelease { metadata: owned(&other), ..HelmRelease::default() };
-        assert_eq!(own(&app, Sight::Present(release.clone())), Sight::Absent);
-        assert_eq!(own(&other, Sight::Present(release.clone())), Sight::Present(release));
-    }
 }

@@ -2,7 +2,7 @@
 
 use conditions::Reason;
 use jiff::Timestamp;
-use operator_kit::{Cause, Sight};
+use operator_kit::{Cause, Found, Sight};
 use tracing::debug;
 use vworkspace_api::application_instance::{ApplicationInstance, Blocked};
 
@@ -84,7 +84,7 @@ const fn rule(says: Blocked, when: &'static str, find: fn(Situation<'_>) -> Opti
 pub(super) const RULES: &[Rule] = &[
     rule(Blocked::MissingDependencies, "the reference's native SeaweedFS mode is asked for", native_storage),
     rule(Blocked::InvalidSpec, "the spec cannot be carried out", invalid_spec),
-    rule(Blocked::MissingDependencies, "Flux is not installed", missing_flux),
+    rule(Blocked::MissingDependencies, "Flux is not installed, or its objects cannot be listed", missing_flux),
     rule(Blocked::MissingDependencies, "a controller that `spec.integrations` asks for is not installed", missing_integration),
     rule(Blocked::PolicyDenied, "the catalog policy cannot be read", unreadable_policy),
     rule(Blocked::MissingChartSource, "the chart source is not allowed, or the referenced one is absent or has another version", forbidden_source),
@@ -139,6 +139,9 @@ fn inline_secret(app: &ApplicationInstance) -> Option<String> {
 
 fn missing_flux(Situation { world, .. }: Situation<'_>) -> Option<Blocker> {
     let missing = match (&world.release, &world.source) {
+        (Sight::Unknown(why), _) | (_, Seen::Known(Sight::Unknown(why))) => {
+            return Some(Blocker::Before(Blocked::MissingDependencies, format!("{why}.")));
+        }
         (Sight::NotInstalled, _) => {
             "Flux's helm-controller is not installed (no CRD helmreleases.helm.toolkit.fluxcd.io)."
         }
@@ -152,14 +155,28 @@ fn missing_flux(Situation { world, .. }: Situation<'_>) -> Option<Blocker> {
 
 fn missing_integration(Situation { app, world, .. }: Situation<'_>) -> Option<Blocker> {
     let integrations = &app.spec.integrations;
-    let missing = if integrations.cert_manager.enabled && world.certificates.is_none() {
-        "cert-manager is not installed (no CRD certificates.cert-manager.io), and spec.integrations.certManager asks for it."
-    } else if integrations.external_secrets.enabled && world.external_secrets.is_none() {
-        "external-secrets is not installed (no CRD externalsecrets.external-secrets.io), and spec.integrations.externalSecrets asks for it."
-    } else {
-        return None;
-    };
-    Some(Blocker::Before(Blocked::MissingDependencies, missing.to_owned()))
+    let cert_manager = integrations.cert_manager.enabled.then(|| {
+        unusable(&world.certificates, "cert-manager is not installed (no CRD certificates.cert-manager.io)")
+            .map(|why| format!("{why}, and spec.integrations.certManager asks for it."))
+    });
+    let external_secrets = integrations.external_secrets.enabled.then(|| {
+        unusable(
+            &world.external_secrets,
+            "external-secrets is not installed (no CRD externalsecrets.external-secrets.io)",
+        )
+        .map(|why| format!("{why}, and spec.integrations.externalSecrets asks for it."))
+    });
+    let missing = cert_manager.flatten().or_else(|| external_secrets.flatten())?;
+    Some(Blocker::Before(Blocked::MissingDependencies, missing))
+}
+
+/// Why a kind of another controller tells nothing.
+fn unusable<K>(found: &Found<K>, not_installed: &str) -> Option<String> {
+    match found {
+        Found::NotInstalled => Some(not_installed.to_owned()),
+        Found::Unlisted(why) => Some(why.clone()),
+        Found::NotYet | Found::Objects(_) => None,
+    }
 }
 
 /// What Flux has already was allowed when it was handed over.
@@ -184,7 +201,7 @@ fn forbidden_source(Situation { world, order, .. }: Situation<'_>) -> Option<Blo
         }
         Seen::Known(Sight::Unreadable(why)) => return blocked(format!("{} cannot be read: {why}", named())),
         Seen::Known(Sight::Present(source)) => source,
-        Seen::Known(Sight::NotInstalled) | Seen::NotYet => return None,
+        Seen::Known(Sight::NotInstalled | Sight::Unknown(_)) | Seen::NotYet => return None,
     };
     if let Some(why) = refusal(policy, &source.spec.url) {
         return blocked(format!("{}: {why}", named()));
@@ -241,6 +258,7 @@ fn refused(Situation { app, world, .. }: Situation<'_>) -> Option<Blocker> {
     let message = said(app, &refusal.message);
     Some(match refusal.cause {
         Cause::Forbidden => Blocker::Refused(Blocked::PolicyDenied, message),
+        Cause::NotInstalled => Blocker::Refused(Blocked::MissingDependencies, message),
         // Not InvalidSpec: that would be for ever, and Flux's schema is not ours.
         Cause::Invalid | Cause::Owned | Cause::Unavailable | Cause::StillThere => {
             Blocker::NotWritten(message)
@@ -285,7 +303,7 @@ fn told_before(app: &ApplicationInstance, reason: Blocked) -> Option<String> {
 
 /// A Secret that external-secrets promised and has not written.
 fn unsynced_secret(Situation { world, .. }: Situation<'_>) -> Option<Blocker> {
-    let waiting = world.external_secrets.iter().flatten().find_map(external_secrets::waiting_for);
+    let waiting = world.external_secrets.objects().iter().find_map(external_secrets::waiting_for);
     waiting.map(|message| Blocker::AtFlux(Blocked::MissingSecret, message))
 }
 

@@ -75,7 +75,9 @@ fn fine(facts: &Facts<'_>, history: History) -> Option<Said<Degraded>> {
             | Degraded::HelmReleaseDegraded,
         ) => true,
         Some(Degraded::EndpointUnreachable) => facts.checks == Checks::Pass,
-        Some(Degraded::Drifted) => !facts.pause.is_some_and(Pause::suspends_the_release),
+        Some(Degraded::Drifted) => {
+            facts.is_drift_seen && !facts.pause.is_some_and(Pause::suspends_the_release)
+        }
     };
     Some(if is_over { Said::This(Degraded::Recovered, String::new()) } else { Said::AsBefore })
 }

@@ -19,12 +19,13 @@ mod status;
 #[cfg(test)]
 pub(super) mod testing;
 mod uninstall;
+mod unreadable;
 
 use std::time::Duration;
 
 use agent_protocol::PublicKeys;
 use jiff::Timestamp;
-use operator_kit::{Child, Deletion, Finalizer, Interest, Plan};
+use operator_kit::{Child, Deletion, Finalizer, Found, Interest, Plan};
 use vworkspace_api::application_instance::{
     ApplicationInstance, ApplicationInstanceStatus, AppliedChart, HelmReleaseRef, Mode,
 };
@@ -39,6 +40,7 @@ use approval::Approval;
 use blocker::{Blocker, Situation};
 use pause::Pause;
 use reading::{Carries, Reading};
+pub(super) use unreadable::unreadable;
 
 /// What the operator is told by its flags.
 #[derive(Debug, Clone)]
@@ -138,7 +140,7 @@ fn managed(
             .then(|| reading::failed_before(app, world))
             .flatten(),
         missing_secret,
-        certificate: readiness::missing_certificate(world, now),
+        certificate: readiness::missing_certificate(app, world, now),
         checks: readiness::checks(app, world),
         warnings: readiness::warnings(app, world),
         drift: drift.map(|drift| drift.message),
@@ -154,11 +156,14 @@ fn managed(
             _ => None,
         },
         helm_release_ref: release_ref(app, world, handover.change),
-        endpoints: endpoints(
-            &world.services,
-            &world.ingresses,
-            app.spec.integrations.ingress.host.as_deref(),
-        ),
+        endpoints: match (&world.services, &world.ingresses) {
+            (Found::Objects(services), Found::Objects(ingresses)) => {
+                Some(endpoints(services, ingresses, app.spec.integrations.ingress.host.as_deref()))
+            }
+            // What cannot be listed is not gone.
+            _ => None,
+        },
+        is_drift_seen: world.is_drift_seen,
         now,
     });
     Plan {

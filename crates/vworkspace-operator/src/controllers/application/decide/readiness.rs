@@ -1,7 +1,9 @@
 //! Whether the application answers, beyond what Flux knows.
 
+use conditions::Reason;
 use jiff::Timestamp;
-use vworkspace_api::application_instance::{ApplicationInstance, Degraded};
+use operator_kit::Found;
+use vworkspace_api::application_instance::{ApplicationInstance, Degraded, Ready};
 
 use super::reading::said;
 
@@ -53,16 +55,17 @@ fn settled(checked: Option<&Checked>) -> Option<&Checked> {
 /// An address that the spec promises must be served.
 fn unserved_host(app: &ApplicationInstance, world: &World) -> Option<String> {
     let wanted = &app.spec.integrations.ingress;
+    // What cannot be listed says nothing.
+    let Found::Objects(ingresses) = &world.ingresses else { return None };
     if !wanted.enabled {
         return None;
     }
-    let rules = world.ingresses.iter().filter_map(|ingress| ingress.spec.as_ref()?.rules.as_ref()).flatten();
+    let rules = ingresses.iter().filter_map(|ingress| ingress.spec.as_ref()?.rules.as_ref()).flatten();
     let mut hosts = rules.filter_map(|rule| rule.host.as_deref());
     match wanted.host.as_deref().filter(|host| !host.is_empty()) {
         Some(host) => (!hosts.any(|known| serves(known, host)))
             .then(|| format!("No Ingress of the release serves {host} (spec.integrations.ingress.host).")),
-        None => world
-            .ingresses
+        None => ingresses
             .is_empty()
             .then(|| "The release has no Ingress, and spec.integrations.ingress asks for one.".to_owned()),
     }
@@ -70,7 +73,7 @@ fn unserved_host(app: &ApplicationInstance, world: &World) -> Option<String> {
 
 /// When the first certificate expires, which nobody tells.
 pub(super) fn next_expiry(world: &World, now: Timestamp) -> Option<Timestamp> {
-    let ends = world.certificates.iter().flatten().filter_map(|known| known.status.not_after.as_ref());
+    let ends = world.certificates.objects().iter().filter_map(|known| known.status.not_after.as_ref());
     ends.map(|end| end.0).filter(|end| *end > now).min()
 }
 
@@ -96,10 +99,25 @@ pub(super) fn questions(app: &ApplicationInstance, world: &World, is_released: b
     chart.into_iter().chain(asked.map(|asked: &Asked| Question::Check(asked.clone()))).collect()
 }
 
-/// The first certificate of the release that has not been issued.
-pub(super) fn missing_certificate(world: &World, now: Timestamp) -> Option<String> {
-    let certificates = world.certificates.iter().flatten();
+/// The first certificate of the release that has not been issued. While certificates cannot be listed, what was said of them
+/// still holds.
+pub(super) fn missing_certificate(
+    app: &ApplicationInstance,
+    world: &World,
+    now: Timestamp,
+) -> Option<String> {
+    let certificates = match &world.certificates {
+        Found::Objects(certificates) => certificates,
+        Found::NotInstalled => return None,
+        Found::NotYet | Found::Unlisted(_) => {
+            let known = app.status.as_ref()?;
+            let ready = known.conditions.get(Ready::TYPE.name)?;
+            let waits = known.conditions.read() == Some(Ready::WaitingForCertificate);
+            return waits.then(|| ready.message.clone());
+        }
+    };
     certificates
+        .iter()
         .filter(|certificate| certificate.metadata.deletion_timestamp.is_none())
         .find_map(|certificate| certificates::waiting_for(certificate, now))
 }

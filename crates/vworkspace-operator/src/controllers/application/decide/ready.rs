@@ -80,7 +80,11 @@ fn unseen(facts: &Facts<'_>, _: History) -> Option<Said<Ready>> {
     let message = match facts.reading {
         Reading::Released(_) => return None,
         Reading::Halted(_) => "The release was suspended before Flux was done with it.",
-        _ => "Flux has not begun with the release yet.",
+        _ => match facts.blocked() {
+            // Nothing can be seen of a release that may well be there.
+            Some((Blocked::MissingDependencies, why)) => why,
+            _ => "Flux has not begun with the release yet.",
+        },
     };
     Some(Said::This(Ready::Reconciling, message.to_owned()))
 }

@@ -46,7 +46,10 @@ pub(super) struct Facts<'a> {
     pub(super) last_applied_chart: Option<AppliedChart>,
     pub(super) approved: Option<ApprovedChange>,
     pub(super) helm_release_ref: Option<HelmReleaseRef>,
-    pub(super) endpoints: Vec<Endpoint>,
+    /// Not known while Services or Ingresses cannot be listed.
+    pub(super) endpoints: Option<Vec<Endpoint>>,
+    /// Whether drift would be seen.
+    pub(super) is_drift_seen: bool,
     pub(super) now: Timestamp,
 }
 
@@ -82,7 +85,9 @@ pub(super) fn of(facts: &Facts<'_>) -> ApplicationInstanceStatus {
     status.observed_generation = facts.app.metadata.generation;
     status.helm_release_ref.clone_from(&facts.helm_release_ref);
     status.last_applied_chart.clone_from(&facts.last_applied_chart);
-    status.endpoints.clone_from(&facts.endpoints);
+    if let Some(endpoints) = &facts.endpoints {
+        status.endpoints.clone_from(endpoints);
+    }
     if facts.approved.is_some() {
         status.last_approved_change.clone_from(&facts.approved);
     }

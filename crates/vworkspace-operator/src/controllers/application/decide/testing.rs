@@ -5,7 +5,7 @@ use std::time::Duration;
 use agent_protocol::PublicKeys;
 use jiff::Timestamp;
 use kube::api::ObjectMeta;
-use operator_kit::{Plan, Sight};
+use operator_kit::{Found, Plan, Sight};
 use serde_json::json;
 use vworkspace_api::application_instance::{ApplicationInstance, ApplicationInstanceStatus};
 
@@ -71,17 +71,20 @@ pub(crate) fn empty() -> World {
         source: Seen::Known(Sight::Absent),
         helm_chart: None,
         outdated_sources: Vec::new(),
+        own_sources: Ok(Vec::new()),
         refusals: Vec::new(),
         cluster: "cluster".to_owned(),
         policy: Ok(CatalogPolicy::default()),
         dependencies: Vec::new(),
-        services: Vec::new(),
-        ingresses: Vec::new(),
-        certificates: None,
-        external_secrets: None,
+        services: Found::Objects(Vec::new()),
+        ingresses: Found::Objects(Vec::new()),
+        certificates: Found::NotInstalled,
+        external_secrets: Found::NotInstalled,
         drift: None,
+        is_drift_seen: true,
         values_object: None,
         leftovers: Leftovers::Known(Vec::new()),
+        is_namespace_ending: false,
         checks: Vec::new(),
         chart: ChartReading::Absent,
     }
@@ -96,8 +99,7 @@ pub(crate) fn owned(app: &ApplicationInstance) -> ObjectMeta {
     }
     serde_json::from_value(json!({
         "name": "web", "namespace": "shop", "uid": "child", "generation": 1,
-        "labels": labels,
-        "ownerReferences": [{"apiVersion": "a", "kind": "ApplicationInstance", "name": "web", "uid": app.metadata.uid}]}))
+        "labels": labels}))
     .unwrap()
 }
 

@@ -2,10 +2,11 @@
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::json;
-use vworkspace_api::application_instance::{DeletionPolicy, Suspended};
+use vworkspace_api::application_instance::{DeletionPolicy, Endpoint, Ready, Suspended};
 
 use super::*;
 use crate::controllers::application::asking::{Asked, Checked, Question};
+use crate::controllers::application::decide::status::moment;
 use crate::controllers::application::observe::{
     ChartReading, Dependency, Drift, Leftovers, NamedCheck, Version,
 };
@@ -174,11 +175,11 @@ fn a_certificate_that_is_not_issued_is_waited_for() {
         "metadata": {"name": "web", "namespace": "shop"},
         "spec": {"secretName": "web-tls", "issuerRef": {"name": "letsencrypt"}}}))
     .unwrap();
-    let waiting = World { certificates: Some(vec![certificate]), ..world.clone() };
+    let waiting = World { certificates: Found::Objects(vec![certificate]), ..world.clone() };
     let plan_ = plan(&app, &waiting, noon());
     assert_conditions!(plan_, { Ready: False/WaitingForCertificate });
     assert!(message(&plan_, "Ready").contains("letsencrypt"));
-    let none = World { certificates: Some(Vec::new()), ..world };
+    let none = World { certificates: Found::Objects(Vec::new()), ..world };
     assert_conditions!(plan(&after(app, &plan_), &none, noon()), { Ready: True/HelmReleaseReady });
 }
 
@@ -198,7 +199,7 @@ fn an_external_secret_that_is_not_synced_blocks_and_is_named() {
     let (app, world) = running();
     let secret =
         serde_json::from_value(json!({"metadata": {"name": "web-outside", "namespace": "shop"}})).unwrap();
-    let plan = plan(&app, &World { external_secrets: Some(vec![secret]), ..world }, noon());
+    let plan = plan(&app, &World { external_secrets: Found::Objects(vec![secret]), ..world }, noon());
     assert_conditions!(plan, { Ready: False/WaitingForSecret, Blocked: True/MissingSecret, Stalled: False/NotStalled });
     assert!(message(&plan, "Blocked").contains("web-outside"));
 }
@@ -430,7 +431,7 @@ fn a_certificate_wakes_the_plan_when_it_expires() {
         "metadata": {"name": "web", "namespace": "shop"},
         "status": {"notAfter": "2026-01-02T00:00:00Z", "conditions": [{"type": "Ready", "status": "True"}]}}))
     .unwrap();
-    let plan = plan(&app, &World { certificates: Some(vec![certificate]), ..world }, noon());
+    let plan = plan(&app, &World { certificates: Found::Objects(vec![certificate]), ..world }, noon());
     assert_eq!(plan.wake_at, Some("2026-01-02T00:00:00Z".parse().unwrap()));
 }
 
@@ -467,4 +468,64 @@ fn a_pause_that_flux_could_not_be_told_of_is_no_pause() {
     assert_conditions!(untold, { Suspended: False/Active });
     assert!(message(&untold, "Suspended").contains("no changes on Sundays"));
     assert_conditions!(plan(&app, &world, noon()), { Suspended: True/ManuallySuspended });
+}
+
+#[test]
+fn a_release_that_cannot_be_listed_is_not_taken_for_absent() {
+    let (app, known) = running();
+    let why = || "helmreleases.helm.toolkit.fluxcd.io cannot be listed: forbidden".to_owned();
+    let hidden = World { release: Sight::Unknown(why()), ..known };
+    let plan = plan(&app, &hidden, noon());
+    assert_conditions!(plan, { Ready: Unknown/Reconciling, Blocked: True/MissingDependencies });
+    assert!(plan.children.is_empty() && plan.deletions.is_empty(), "nothing is done blindly");
+    assert!(plan.status.conditions.get("Ready").unwrap().message.contains("cannot be listed"));
+}
+
+#[test]
+fn an_optional_kind_that_cannot_be_listed_holds_back_only_who_asks_for_it() {
+    let (app, known) = running();
+    let why = || "the conversion webhook does not answer".to_owned();
+    let hidden = World {
+        certificates: Found::Unlisted(why()),
+        external_secrets: Found::Unlisted(why()),
+        services: Found::Unlisted(why()),
+        ingresses: Found::Unlisted(why()),
+        is_drift_seen: false,
+        ..known
+    };
+    assert_conditions!(plan(&app, &hidden, noon()), { Ready: True/HelmReleaseReady, Blocked: False/NotBlocked });
+    let asking = edited(app, |app| app.spec.integrations.cert_manager.enabled = true);
+    let plan = plan(&asking, &hidden, noon());
+    assert_conditions!(plan, { Blocked: True/MissingDependencies });
+    let message = &plan.status.conditions.get("Blocked").unwrap().message;
+    assert!(message.contains("webhook does not answer, and spec.integrations.certManager"), "{message}");
+}
+
+#[test]
+fn what_was_seen_stays_said_while_it_cannot_be_listed() {
+    let (app, known) = running();
+    let endpoint =
+        Endpoint { name: "web".to_owned(), url: "http://web".to_owned(), type_: None, notes: None };
+    let app = edited(app, |app| app.status.as_mut().unwrap().endpoints = vec![endpoint.clone()]);
+    let told = |world: &World| plan(&app, world, noon()).status.endpoints;
+    let hidden = World { services: Found::Unlisted("no".to_owned()), ..known.clone() };
+    assert_eq!((told(&hidden), told(&known)), (vec![endpoint], vec![]));
+
+    let drifted = Drift { seen_at: noon(), message: "ConfigMap/shop/web changed".to_owned() };
+    let app = after(app.clone(), &plan(&app, &World { drift: Some(drifted), ..known.clone() }, noon()));
+    let unseen = World { is_drift_seen: false, ..known.clone() };
+    assert_conditions!(plan(&app, &unseen, noon()), { Degraded: True/Drifted });
+    assert_conditions!(plan(&app, &known, noon()), { Degraded: False/Recovered });
+
+    let mut waiting = app.clone();
+    let at = moment(&waiting, noon());
+    waiting.status.as_mut().unwrap().conditions.set(
+        Ready::WaitingForCertificate,
+        "web-tls is not issued",
+        at,
+    );
+    let unseen = World { certificates: Found::Unlisted("no".to_owned()), ..known.clone() };
+    assert_conditions!(plan(&waiting, &unseen, noon()), { Ready: False/WaitingForCertificate });
+    let none = World { certificates: Found::Objects(Vec::new()), ..known };
+    assert_conditions!(plan(&waiting, &none, noon()), { Ready: True/HelmReleaseReady });
 }

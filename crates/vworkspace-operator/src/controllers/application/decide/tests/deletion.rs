@@ -1,9 +1,10 @@
 //! What is done and said when an instance goes.
 
 use operator_kit::{Absence, ObjectKey};
-use vworkspace_api::application_instance::DeletionPolicy;
+use vworkspace_api::application_instance::{ChartSourceKind, DeletionPolicy};
 
 use super::*;
+use crate::controllers::application::observe::Leftovers;
 
 #[test]
 fn deletion_deletes_the_release_waits_for_flux_and_lets_go() {
@@ -58,4 +59,57 @@ fn an_orphaned_release_is_suspended_before_it_is_deleted() {
     release.spec = serde_json::json!({"suspend": true});
     let second = plan(&app, &World { release: Sight::Present(release), ..known }, noon());
     assert_eq!((second.children.len(), second.deletions.len()), (0, 1));
+}
+
+#[test]
+fn our_own_sources_go_after_the_release_and_nobody_waits_for_flux_to_let_go_of_them() {
+    let (app, known) = running();
+    let app = deleted(app);
+    let Seen::Known(Sight::Present(source)) = known.source.clone() else { panic!("no source") };
+    let own = |source: Source| Ok(vec![(ChartSourceKind::OciRepository, source)]);
+    let with_release = plan(&app, &World { own_sources: own(source.clone()), ..known.clone() }, noon());
+    assert_eq!(with_release.deletions.len(), 1, "the release first");
+    assert!(with_release.deletions[0].id().to_string().starts_with("HelmRelease"));
+
+    let gone = World { release: Sight::Absent, own_sources: own(source.clone()), ..known };
+    let first = plan(&app, &gone, noon());
+    assert_eq!((first.deletions.len(), first.finalizer), (1, Finalizer::Hold));
+    assert!(first.deletions[0].id().to_string().starts_with("OCIRepository"));
+    let orphaned = edited(app.clone(), |app| app.spec.deletion_policy = DeletionPolicy::Orphan);
+    assert_eq!(plan(&orphaned, &gone, noon()).deletions.len(), 1, "also if the application stays");
+
+    let mut going = source;
+    going.metadata.deletion_timestamp.clone_from(&app.metadata.deletion_timestamp);
+    let last = plan(&app, &World { own_sources: own(going), ..gone }, noon());
+    assert_eq!((last.deletions.len(), last.finalizer), (0, Finalizer::Release));
+}
+
+#[test]
+fn what_cannot_be_seen_is_not_gone_unless_the_whole_namespace_goes() {
+    let (app, known) = running();
+    let app = deleted(app);
+    let forbidden = || "helmreleases.helm.toolkit.fluxcd.io cannot be listed: forbidden".to_owned();
+    let table = [
+        ("the release", World { release: Sight::Unknown(forbidden()), ..known.clone() }),
+        (
+            "what is left of it",
+            World {
+                release: Sight::Absent,
+                leftovers: Leftovers::Hidden(vec![forbidden()]),
+                ..known.clone()
+            },
+        ),
+        ("a source", World { release: Sight::Absent, own_sources: Err(forbidden()), ..known }),
+    ];
+    for (name, hidden) in table {
+        let held = plan(&app, &hidden, noon());
+        assert_eq!(held.finalizer, Finalizer::Hold, "{name}");
+        assert_conditions!(held, { Deleting: True/WaitingForChildResources });
+        assert!(format!("{:?}", held.status.conditions).contains("forbidden"), "{name}");
+        let namespace = crate::controllers::application::looking::namespace(&app).unwrap();
+        assert!(held.interests.contains(&namespace), "{name}: the namespace is looked at");
+        let going = World { is_namespace_ending: true, ..hidden };
+        let done = plan(&app, &going, noon());
+        assert_eq!((done.finalizer, done.gone.len()), (Finalizer::Release, 0), "{name}");
+    }
 }
