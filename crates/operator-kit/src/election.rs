@@ -12,7 +12,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use kube::api::{Api, ObjectMeta, PostParams};
 use kube::{Client, Resource};
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, error, info, warn};
 
@@ -58,10 +58,22 @@ impl Term {
         Self(watch::Sender::new(Some(Instant::now() + Duration::from_secs(86_400))))
     }
 
-    /// How long it still lasts; nothing if it is over.
-    pub(crate) fn left(&self) -> Option<Duration> {
-        let left = self.0.borrow().map(|end| end.saturating_duration_since(Instant::now()));
-        left.filter(|left| !left.is_zero())
+    /// Whether it lasts at this moment.
+    pub(crate) fn lasts(&self) -> bool {
+        self.0.borrow().is_some_and(|end| end > Instant::now())
+    }
+
+    /// Waits until it is over; a renewal makes it longer.
+    pub(crate) async fn over(&self) {
+        let mut changes = self.0.subscribe();
+        loop {
+            let Some(end) = *changes.borrow_and_update() else { return };
+            tokio::select! {
+                () = sleep_until(end) => return,
+                // The sender lives as long as `self`.
+                _ = changes.changed() => {}
+            }
+        }
     }
 
     fn lasts_until(&self, end: Option<Instant>) {
@@ -283,11 +295,17 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_term_ends_by_itself_although_nobody_says_so() {
         let term = Term::ended();
-        assert_eq!(term.left(), None);
-        term.lasts_until(Some(Instant::now() + GIVE_UP));
-        assert_eq!(term.left(), Some(GIVE_UP));
-        tokio::time::advance(GIVE_UP).await;
-        assert_eq!(term.left(), None);
+        assert!(!term.lasts());
+        let start = Instant::now();
+        term.lasts_until(Some(start + GIVE_UP));
+        assert!(term.lasts());
+        let renewed = term.clone();
+        tokio::spawn(async move {
+            sleep(RENEW_EVERY).await;
+            renewed.lasts_until(Some(Instant::now() + GIVE_UP));
+        });
+        term.over().await;
+        assert_eq!((start.elapsed(), term.lasts()), (RENEW_EVERY + GIVE_UP, false));
     }
 
     #[test]

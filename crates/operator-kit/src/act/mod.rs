@@ -300,14 +300,18 @@ impl<'a> Task<'a> {
         id: &ObjectId,
         request: impl Future<Output = kube::Result<T>>,
     ) -> Result<T, Error> {
-        let Some(left) = self.actor.term.left() else {
-            return Err(Error::Deposed { verb, object: id.to_string() });
-        };
+        let term = &self.actor.term;
+        let deposed = || Error::Deposed { verb, object: id.to_string() };
+        if !term.lasts() {
+            return Err(deposed());
+        }
         self.outcome.writes += 1;
-        let answer = timeout(ANSWER.min(left), request).await;
+        let answer = tokio::select! {
+            answer = timeout(ANSWER, request) => answer,
+            () = term.over() => return Err(deposed()),
+        };
         debug!(verb, child = %id, ok = matches!(answer, Ok(Ok(_))), "asked the API server");
         match answer {
-            Err(_) if left < ANSWER => Err(Error::Deposed { verb, object: id.to_string() }),
             Err(_) => Err(Error::NoAnswer { verb, object: id.to_string() }),
             Ok(Err(kube::Error::Api(status)))
                 if conflict::is_with_ourselves(&status, &self.actor.manager) =>
