@@ -27,8 +27,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use futures::StreamExt;
 use k8s_openapi::api::core::v1::{Namespace, Pod};
-use kube::ResourceExt;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::api::{Api, DeleteParams, DynamicObject, LogParams};
+use kube::{Resource, ResourceExt};
 use serde_json::Value;
 use tokio::process::Command;
 use tokio::time::timeout;
@@ -72,6 +73,7 @@ pub(crate) const ALL: &[Scenario] = &[
     application_crd::REFUSES,
     application_crd::RATCHETS,
     application_crd::POLICY,
+    application_crd::ACCOUNTS,
     chart_release::FROM_OCI,
     chart_release::FROM_HTTP,
     velero_restore::SCENARIO,
@@ -264,6 +266,12 @@ impl Ground {
 
     fn namespaces(&self) -> Api<Namespace> {
         Api::all(self.cluster.client.clone())
+    }
+
+    /// For what is cluster-wide and is to go with the scenario's namespace.
+    pub(crate) async fn namespace_as_owner(&self) -> Result<OwnerReference> {
+        let namespace = self.namespaces().get(&self.namespace).await?;
+        namespace.owner_ref(&()).context("the namespace has no uid")
     }
 
     /// Deletes the scenario's namespace, if there is one, and waits until it is gone.

@@ -191,7 +191,8 @@ pub struct ApplicationInstanceSpec {
     #[serde(default, skip_serializing_if = "is_default")]
     pub approvals: Approvals,
 
-    /// The service account in whose name Flux writes the application's objects. Without it Flux uses its own rights.
+    /// The service account in whose name Flux writes the application's objects. Without it the one of the operator's flag
+    /// --default-service-account; without that too Flux uses its own rights, which are those of a cluster administrator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 253))]
     #[x_kube(validation = rule::object_name("spec.serviceAccountName"))]

@@ -12,7 +12,10 @@ const RELEASE: &str =
 const SOURCE: &str = "kubectl describe ocirepository,helmrepository -n {namespace} -l app.vworkspace.io/application-instance={name}";
 const PODS: &str = "kubectl get pods -n {namespace}";
 const SERVICES: &str = "kubectl get svc,ingress,endpointslices -n {namespace}";
-const EVENTS: &str = "kubectl get events -n {namespace} --sort-by=.lastTimestamp";
+/// Not `get events --sort-by`: no field of an Event tells the time of all of them, this command knows which to take.
+const EVENTS: &str = "kubectl events -n {namespace}";
+/// Flux's labels name the release, which need not be called as the instance is. Pods do not have them.
+const RELEASE_OBJECTS: &str = "kubectl get all,pvc,ingress -n {namespace} -l helm.toolkit.fluxcd.io/namespace={namespace},helm.toolkit.fluxcd.io/name=$(kubectl get applicationinstance -n {namespace} {name} -o jsonpath='{.spec.release.name}')";
 const ANNOTATIONS: &str =
     "kubectl get applicationinstance -n {namespace} {name} -o jsonpath='{.metadata.annotations}'";
 const CATALOG_POLICY: &str = "kubectl get configmap -n vworkspace-system vworkspace-catalog-policy -o yaml";
@@ -402,10 +405,7 @@ conditions! {
         True WaitingForChildResources seed "0.1.0" {
             meaning: "The release is gone, but some of its objects, or pods of theirs, have not ended yet. \
                       The message names them.",
-            look: [
-                "kubectl get all,pvc,ingress -n {namespace} -l app.kubernetes.io/managed-by=Helm",
-                EVENTS,
-            ],
+            look: [RELEASE_OBJECTS, PODS, EVENTS],
             fix: "Look at the objects that the message names: a finalizer whose controller is gone, or a \
                   pod that does not stop, on a node that may be lost.",
         }

@@ -259,6 +259,24 @@ pub(super) const REFUSED_LATER: &[(&str, &str)] = &[
     ),
 ];
 
+/// Where accounts are enforced: an instance that exists (without an account, with one, a placeholder), a change to it, and whether
+/// it is taken.
+pub(super) const ACCOUNT_CHANGES: &[(&str, &str, bool)] = &[
+    ("shop", "{metadata: {annotations: {seen: 'yes'}}, spec: {suspend: true, deletionPolicy: Orphan}}", true),
+    ("shop", "{spec: {chart: {version: 1.2.4}}}", false),
+    ("shop", "{spec: {values: {source: inline, inline: {replicas: 2}}}}", false),
+    ("shop", "{spec: {chart: {version: 1.2.4}, serviceAccountName: tenant}}", true),
+    ("apart", "{spec: {chart: {version: 1.2.4}}}", true),
+    ("apart", "{spec: {serviceAccountName: null}}", false),
+    ("promise", "{spec: {suspend: true}}", true),
+    (
+        "promise",
+        "{spec: {mode: managed, release: {name: promise, namespace: NAMESPACE}, chart: {sourceType: oci, \
+         url: 'oci://registry.example.org/charts', name: shop, version: 1.2.3}}}",
+        false,
+    ),
+];
+
 /// Objects with every field that instances had before this CRD, in the shapes that were in use.
 pub(super) const EXISTING: &str = "
 apiVersion: apps.vworkspace.io/v1alpha1

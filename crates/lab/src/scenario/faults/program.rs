@@ -29,7 +29,7 @@ use crate::{machine, paths, tail};
 
 const NAME: &str = "vworkspace-app-operator";
 /// What of the chart the process needs; the rest is about its pod.
-const RIGHTS: [&str; 3] = ["ServiceAccount", "Role", "RoleBinding"];
+const RIGHTS: [&str; 5] = ["ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"];
 const TOKEN_SECONDS: i64 = 6 * 3600;
 /// What a panic leaves in the log.
 const PANICS: [&str; 2] = ["panicked at", "a visit died"];
@@ -117,18 +117,22 @@ impl Drop for Desk {
     }
 }
 
-/// The chart's own service account and roles, for this namespace only.
+/// The chart's own service account and roles, for this namespace. What is cluster-wide goes with the namespace.
 async fn grant(ground: &Ground) -> Result<()> {
     let mut helm = ground.cluster.tool("helm");
     helm.arg("template").arg(paths::workspace().join("charts/vworkspace-operator"));
-    helm.args(["--namespace", &ground.namespace, "--set", "image.repository=none,clusterId=lab"]);
+    let values = "image.repository=none,clusterId=lab,rbac.userRoles=false";
+    helm.args(["--namespace", &ground.namespace, "--set", values]);
     helm.args(["--set", &format!("watchNamespaces={{{}}}", ground.namespace)]);
     let rendered = said_by(&mut helm).await?;
     let is_right = |object: &kube::api::DynamicObject| {
         object.types.as_ref().is_some_and(|types| RIGHTS.contains(&types.kind.as_str()))
     };
     let mut rights: Vec<_> = cluster::parse(&rendered)?.into_iter().filter(is_right).collect();
-    rights.iter_mut().for_each(|right| right.metadata.namespace = Some(ground.namespace.clone()));
+    let owner = ground.namespace_as_owner().await?;
+    for right in rights.iter_mut().filter(|right| right.metadata.namespace.is_none()) {
+        right.metadata.owner_references = Some(vec![owner.clone()]);
+    }
     ground.cluster.apply(&rights).await
 }
 

@@ -78,10 +78,19 @@ fn kind_of(source_type: SourceType) -> ChartSourceKind {
 }
 
 impl<'a> Order<'a> {
-    /// Everything that is needed, or what is missing.
-    pub(crate) fn of(app: &'a ApplicationInstance) -> Result<Self, String> {
+    /// Everything that is needed, or what is missing. The account is for an instance that names none.
+    pub(crate) fn with_default_account(
+        app: &'a ApplicationInstance,
+        account: Option<&str>,
+    ) -> Result<Self, String> {
         let wish = Wish::of(app)?;
-        Ok(Self { wish, chart: wish.chart, specs: Cow::Owned(wish.specs()) })
+        Ok(Self { wish, chart: wish.chart, specs: Cow::Owned(wish.specs(account)) })
+    }
+
+    /// The same where the flags name no account.
+    #[cfg(test)]
+    pub(crate) fn of(app: &'a ApplicationInstance) -> Result<Self, String> {
+        Self::with_default_account(app, None)
     }
 
     /// The same with specs that were made before from the same spec.
@@ -172,8 +181,8 @@ impl<'a> Wish<'a> {
         Ok(Self { app, chart, release, source })
     }
 
-    fn specs(&self) -> Specs {
-        let (source, release) = (self.source_spec(), self.release_spec());
+    fn specs(&self, default_account: Option<&str>) -> Specs {
+        let (source, release) = (self.source_spec(), self.release_spec(default_account));
         // A source of somebody else has the version, and the children do not.
         let chart = [&self.chart.name, &self.chart.version];
         let digest = agent_protocol::digest_of(&json!([chart, source, release]));
@@ -218,7 +227,7 @@ impl<'a> Wish<'a> {
         Some(without_nulls(merged(spec, secrets)))
     }
 
-    fn release_spec(&self) -> Value {
+    fn release_spec(&self, default_account: Option<&str>) -> Value {
         let spec = &self.app.spec;
         let (install, upgrade) = (&spec.install, &spec.upgrade);
         let chart = match self.source_kind() {
@@ -242,7 +251,7 @@ impl<'a> Wish<'a> {
             "interval": spec.interval,
             "timeout": spec.timeout,
             "releaseName": self.release.name,
-            "serviceAccountName": spec.service_account_name,
+            "serviceAccountName": spec.service_account_name.as_deref().or(default_account),
             "install": {"timeout": install.timeout, "remediation": {
                 "retries": install.retries,
                 "remediateLastFailure": install.on_failure == AfterFailedInstall::Uninstall}},
@@ -456,6 +465,24 @@ mod tests {
         assert_eq!(Order::of(&app).unwrap().change(), change);
         app.spec.chart.as_mut().unwrap().version = "1.3.0".to_owned();
         assert_ne!(Order::of(&app).unwrap().change(), change);
+    }
+
+    /// Whose rights Flux uses is a change like any other: it waits for windows and approvals.
+    #[test]
+    fn an_instance_without_an_account_gets_the_one_of_the_flags_as_a_change() {
+        let mut app = instance();
+        let account = |app: &ApplicationInstance, default: Option<&str>| {
+            let order = Order::with_default_account(app, default).unwrap();
+            let release = &order.children()[1];
+            (release.at("/spec/serviceAccountName").cloned(), order.change().to_owned())
+        };
+        let (none, before) = account(&app, None);
+        let (default, after) = account(&app, Some("tenant"));
+        assert_eq!((none, default), (None, Some(json!("tenant"))));
+        assert_ne!(before, after);
+        app.spec.service_account_name = Some("own".to_owned());
+        assert_eq!(account(&app, Some("tenant")).0, Some(json!("own")));
+        assert_eq!(account(&app, Some("tenant")), account(&app, None), "its own is all that counts");
     }
 
     #[test]

@@ -82,7 +82,7 @@ const fn rule(says: Blocked, when: &'static str, find: fn(Situation<'_>) -> Opti
 /// In the order in which they are reported.
 #[rustfmt::skip]
 pub(super) const RULES: &[Rule] = &[
-    rule(Blocked::MissingDependencies, "the reference's native SeaweedFS mode is asked for", native_storage),
+    rule(Blocked::MissingDependencies, "catalog entry `seaweedfs` without `spec.chart`: the first implementation of this API could install SeaweedFS without a chart, this operator cannot", native_storage),
     rule(Blocked::InvalidSpec, "the spec cannot be carried out", invalid_spec),
     rule(Blocked::MissingDependencies, "Flux is not installed, or its objects cannot be listed", missing_flux),
     rule(Blocked::MissingDependencies, "a controller that `spec.integrations` asks for is not installed", missing_integration),

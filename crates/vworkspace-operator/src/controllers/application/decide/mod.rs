@@ -49,6 +49,8 @@ pub(crate) struct Rules {
     pub(crate) chart_unreachable_after: Duration,
     /// Whose approvals count.
     pub(crate) approval_keys: PublicKeys,
+    /// In whose name Flux works for an instance that names no service account. Nothing: in its own.
+    pub(crate) default_service_account: Option<String>,
 }
 
 pub(super) fn plan(
@@ -57,7 +59,8 @@ pub(super) fn plan(
     rules: &Rules,
     now: Timestamp,
 ) -> Plan<ApplicationInstanceStatus, Question> {
-    plan_with(app, Order::of, world, rules, now)
+    let account = rules.default_service_account.as_deref();
+    plan_with(app, |app| Order::with_default_account(app, account), world, rules, now)
 }
 
 /// The same with another way to the order, for who has made it before.

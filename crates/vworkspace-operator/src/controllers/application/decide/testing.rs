@@ -25,7 +25,11 @@ pub(crate) fn noon() -> Timestamp {
 
 /// As the flags have it by default.
 pub(crate) fn rules() -> Rules {
-    Rules { chart_unreachable_after: Duration::from_secs(300), approval_keys: PublicKeys::default() }
+    Rules {
+        chart_unreachable_after: Duration::from_secs(300),
+        approval_keys: PublicKeys::default(),
+        default_service_account: None,
+    }
 }
 
 /// `shop/web` at chart version 1.2.0, as a user would write it.

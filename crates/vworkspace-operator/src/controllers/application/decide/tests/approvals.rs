@@ -54,6 +54,18 @@ fn a_change_that_needs_approval_waits_for_a_claim_about_exactly_it() {
 }
 
 #[test]
+fn another_default_account_is_a_change_that_waits_for_its_approval() {
+    let (_, rules) = approver();
+    let (app, world) = with("approvals", json!({"required": true}));
+    let before = super::super::plan(&app, &world, &rules, noon());
+    assert_conditions!(before, { Blocked: False/NotBlocked, Reconciling: False/Stable });
+    let rules = Rules { default_service_account: Some("tenant".to_owned()), ..rules };
+    let waiting = super::super::plan(&app, &world, &rules, noon());
+    assert_conditions!(waiting, { Blocked: True/AwaitingApproval, Ready: True/HelmReleaseReady, Reconciling: True/ChangePending });
+    assert_eq!(waiting.children, []);
+}
+
+#[test]
 fn an_approval_is_noted_also_by_an_operator_that_died_after_handing_the_change_over() {
     let (key, rules) = approver();
     let (app, _) = with("approvals", json!({"required": true}));
