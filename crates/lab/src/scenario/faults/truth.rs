@@ -488,7 +488,7 @@ mod tests {
 
     /// What one version says after the release was given the first generation's values.
     fn beyond(now: &Value) -> Vec<String> {
-        beyond_the_release(&begun().then(KIND, 10, now).0)
+        beyond_the_release(&Told::new().then(RELEASE, 0, &release(1, true)).then(KIND, 10, now).0)
     }
 
     #[test]
@@ -519,7 +519,7 @@ mod tests {
         // It is suspended, and it says so.
         let mut release = release(1, true);
         release["spec"]["suspend"] = json!(true);
-        let told = begun().then(RELEASE, 0, &release);
+        let told = Told::new().then(RELEASE, 0, &release);
         let told = told.then(KIND, 0, &says(1, "Suspended", "ManuallySuspended", &["Suspended"]));
         assert_eq!(beyond_the_release(&told.0), Vec::<String>::new());
     }
