@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::application::external_secret;
 use super::application::instance::named;
+use super::application_crd::merge;
 use super::chart::Chart;
 use super::faults::installed;
 use super::{Ground, Scenario, comes_true, definition, text_at};
@@ -73,8 +74,8 @@ async fn break_it(ground: &Ground) -> Result<()> {
     .await?;
     definition::edit(ground, CRD, |data| {
         let service = json!({"namespace": ground.namespace, "name": "nobody", "path": "/convert"});
-        data["spec"]["conversion"] = json!({"strategy": "Webhook",
-            "webhook": {"conversionReviewVersions": ["v1"], "clientConfig": {"service": service}}});
+        let webhook = json!({"conversionReviewVersions": ["v1"], "clientConfig": {"service": service}});
+        merge(data, &json!({"spec": {"conversion": {"strategy": "Webhook", "webhook": webhook}}}));
         Ok(())
     })
     .await?;
@@ -83,7 +84,7 @@ async fn break_it(ground: &Ground) -> Result<()> {
 
 async fn repair(ground: &Ground) -> Result<()> {
     definition::edit(ground, CRD, |data| {
-        data["spec"]["conversion"] = json!({"strategy": "None"});
+        merge(data, &json!({"spec": {"conversion": {"strategy": "None", "webhook": null}}}));
         store_in(data, VERSION)
     })
     .await?;
@@ -95,8 +96,8 @@ fn store_in(data: &mut Value, version: &str) -> Result<()> {
     let versions = data.pointer_mut("/spec/versions").and_then(Value::as_array_mut);
     for known in versions.context("the CRD has no versions")? {
         let name = text_at(known, "/name").to_owned();
-        known["storage"] = json!(name == version);
-        known["served"] = json!(name == version || name == VERSION);
+        let is_served = name == version || name == VERSION;
+        merge(known, &json!({"storage": name == version, "served": is_served}));
     }
     Ok(())
 }
