@@ -100,6 +100,9 @@ async fn without_finalizer(ground: &Ground) -> Result<()> {
         shop.says("Ready", "False/Blocked").await?.naming("PolicyDenied")?;
         shop.says("Stalled", "True/PolicyDenied").await?;
         shop.plugin_status("Failed").await?;
+        // A look at it in the middle of the pause: what is said then shows in the history.
+        let touched = Patch::Merge(json!({"metadata": {"labels": {"lab.vworkspace.io/touched": "yes"}}}));
+        ground.objects(APPS, KIND).patch("shop", &PatchParams::default(), &touched).await?;
         for (api_version, kind) in [(SOURCE, "OCIRepository"), (HELM, "HelmRelease")] {
             let made = ground.objects(api_version, kind).get_opt("web").await?;
             ensure!(made.is_none(), "{kind} web was made, and nothing holds the instance until it is gone");
