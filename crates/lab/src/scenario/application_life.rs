@@ -70,7 +70,7 @@ async fn installed(ground: &Ground, version: &str) -> Result<()> {
 }
 
 /// Flux looks at the release at every interval and says so in its status; the operator sees that and writes nothing.
-async fn rests(ground: &Ground) -> Result<()> {
+pub(super) async fn rests(ground: &Ground) -> Result<()> {
     // The Events of the last transition are sent after the status.
     looked_at(ground, Timestamp::now()).await?;
     let since = Timestamp::now();

@@ -10,21 +10,24 @@ mod audit_log;
 mod certificate;
 mod chart;
 mod chart_release;
+mod definition;
 mod disruption;
 mod failing_job;
 mod faults;
 mod lab_recovery;
 mod operator_chart;
+mod optional_kind;
 mod plugin_status;
 mod service_dns;
 mod troubleshooting;
 mod velero_restore;
+mod watched_namespaces;
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use futures::StreamExt;
 use k8s_openapi::api::core::v1::{Namespace, Pod};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
@@ -92,7 +95,12 @@ pub(crate) const ALL: &[Scenario] = &[
     application::failed_install::SCENARIO,
     application::failed_upgrade::SCENARIO,
     application::policy::SCENARIO,
+    application::refused_write::SCENARIO,
+    application::refused_write::FINALIZER_REFUSED,
+    application::refused_write::MENDED,
+    application::foreign_condition::SCENARIO,
     application::deletion::SCENARIO,
+    application::propagation::SCENARIO,
     application::maintenance_window::SCENARIO,
     application::dependency::SCENARIO,
     application::endpoint::SCENARIO,
@@ -109,6 +117,10 @@ pub(crate) const ALL: &[Scenario] = &[
     application::secrecy::SCENARIO,
     troubleshooting::APPLICATION,
     operator_chart::SCENARIO,
+    application::unreadable::SCENARIO,
+    application::propagation::OPERATOR_AWAY,
+    optional_kind::SCENARIO,
+    watched_namespaces::SCENARIO,
     faults::SCENARIO,
     disruption::LEADER,
     disruption::LEADER_FROZEN,
@@ -307,6 +319,16 @@ pub(crate) async fn seen(
             bail!("{kind} {name} is not as expected after {} s: {state}", DEADLINE.as_secs())
         }
     }
+}
+
+/// Waits for what the API server does not announce, such as from when on a policy or a rule of a CRD counts: asking sets
+/// the pace.
+pub(crate) async fn comes_true(what: &str, is_so: impl AsyncFn() -> bool) -> Result<()> {
+    let deadline = Instant::now() + DEADLINE;
+    while !is_so().await {
+        ensure!(Instant::now() < deadline, "not within {} s: {what}", DEADLINE.as_secs());
+    }
+    Ok(())
 }
 
 /// A text in an object; empty where there is none.

@@ -13,6 +13,7 @@ use kube::api::{Api, DeleteParams, ListParams, PostParams};
 use serde_json::{Value, json};
 
 use super::application::instance::{HELM, instance};
+use super::application_crd::merge;
 use super::faults::installed;
 use super::{Ground, Scenario, gone, said_by, text_at};
 use crate::addons::Addon;
@@ -75,11 +76,7 @@ async fn crd(ground: &Ground) -> Result<Option<String>> {
 }
 
 async fn upgrade(ground: &Ground, more: &[&str]) -> Result<()> {
-    let image = Addon::load("operator", &ground.cluster.paths)?.image_references();
-    let image = image.first().context("the operator has no image")?;
-    let (repository, tag) = image.rsplit_once(':').context("the image has no tag")?;
     let values = json!({
-        "image": {"repository": repository, "tag": tag, "pullPolicy": "Never"},
         "replicaCount": REPLICAS,
         // The lab's own operator looks after all the others, and after this one too: nobody makes an instance here while it runs.
         "watchNamespaces": [ground.namespace],
@@ -88,14 +85,7 @@ async fn upgrade(ground: &Ground, more: &[&str]) -> Result<()> {
         "admissionPolicies": {"install": false},
         "rbac": {"userRoles": false},
     });
-    let file = ground.cluster.paths.state.join(format!("{RELEASE}-values.json"));
-    std::fs::write(&file, values.to_string())?;
-    let mut helm = ground.cluster.tool("helm");
-    helm.args(["upgrade", "--install", "--take-ownership", RELEASE]).arg(chart());
-    helm.args(["--namespace", &ground.namespace, "--values"]).arg(&file).args(more);
-    let said = said_by(&mut helm).await;
-    std::fs::remove_file(&file)?;
-    let said = said?;
+    let said = install(ground, values, &[&["--take-ownership"], more].concat()).await?;
     ensure!(
         said.contains(&format!("kubectl rollout status deployment/{NAME} --namespace {}", ground.namespace)),
         "helm does not say what to type next: {said}"
@@ -103,7 +93,23 @@ async fn upgrade(ground: &Ground, more: &[&str]) -> Result<()> {
     Ok(())
 }
 
-async fn uninstall(ground: &Ground) -> Result<()> {
+/// Installs the chart with the lab's own image in the scenario's namespace, or upgrades it; returns what helm said.
+pub(super) async fn install(ground: &Ground, mut values: Value, more: &[&str]) -> Result<String> {
+    let image = Addon::load("operator", &ground.cluster.paths)?.image_references();
+    let image = image.first().context("the operator has no image")?;
+    let (repository, tag) = image.rsplit_once(':').context("the image has no tag")?;
+    merge(&mut values, &json!({"image": {"repository": repository, "tag": tag, "pullPolicy": "Never"}}));
+    let file = ground.cluster.paths.state.join(format!("{RELEASE}-values.json"));
+    std::fs::write(&file, values.to_string())?;
+    let mut helm = ground.cluster.tool("helm");
+    helm.args(["upgrade", "--install", RELEASE]).arg(chart());
+    helm.args(["--namespace", &ground.namespace, "--values"]).arg(&file).args(more);
+    let said = said_by(&mut helm).await;
+    std::fs::remove_file(&file)?;
+    said
+}
+
+pub(super) async fn uninstall(ground: &Ground) -> Result<()> {
     let mut helm = ground.cluster.tool("helm");
     said_by(helm.args(["uninstall", RELEASE, "--namespace", &ground.namespace])).await?;
     Ok(())
@@ -132,7 +138,7 @@ async fn runs(ground: &Ground, flag: &str) -> Result<()> {
     Ok(())
 }
 
-async fn pods(ground: &Ground) -> Result<Vec<String>> {
+pub(super) async fn pods(ground: &Ground) -> Result<Vec<String>> {
     let pods: Api<Pod> = Api::namespaced(ground.cluster.client.clone(), &ground.namespace);
     let labelled = ListParams::default().labels(&format!("app.kubernetes.io/name={NAME}"));
     Ok(pods.list(&labelled).await?.iter().map(ResourceExt::name_any).collect())

@@ -15,7 +15,7 @@ pub(in super::super) const SCENARIO: Scenario = scenario_with(
     |ground| Box::pin(run(ground)),
 );
 
-async fn run(ground: &Ground) -> Result<()> {
+pub(in super::super) async fn run(ground: &Ground) -> Result<()> {
     let chart = Chart::published(ground, &[Part::ExternalSecret]).await?;
     let shop = instance(ground)
         .chart(&chart)

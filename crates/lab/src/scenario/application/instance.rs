@@ -19,7 +19,7 @@ pub(in super::super) const APPS: &str = "apps.vworkspace.io/v1alpha1";
 pub(in super::super) const KIND: &str = "ApplicationInstance";
 pub(in super::super) const HELM: &str = "helm.toolkit.fluxcd.io/v2";
 pub(in super::super) const SOURCE: &str = "source.toolkit.fluxcd.io/v1";
-const FINALIZER: &str = "apps.vworkspace.io/finalizer";
+pub(super) const FINALIZER: &str = "apps.vworkspace.io/finalizer";
 
 /// How long an instance may take to say something. Flux' longest pause before it tries again within a scenario is 24 s.
 pub(super) const PATIENCE: Duration = Duration::from_secs(75);
@@ -195,7 +195,12 @@ impl Instance<'_> {
 
     /// Asks for its deletion, and does not wait.
     pub(in super::super) async fn delete(&self) -> Result<()> {
-        self.api().delete(&self.name, &DeleteParams::background()).await?;
+        self.delete_with(&DeleteParams::background()).await
+    }
+
+    /// The same, with a word for the garbage collector.
+    pub(super) async fn delete_with(&self, params: &DeleteParams) -> Result<()> {
+        self.api().delete(&self.name, params).await?;
         Ok(())
     }
 

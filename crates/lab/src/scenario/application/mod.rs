@@ -1,6 +1,7 @@
 //! ApplicationInstances under the running operator and real Flux: each documented reason with its cause, what kubectl and
 //! the plugin make of it, and the way back. One file per cause; `instance.rs` has the words they are told in.
 
+mod admission;
 pub(super) mod allow_list;
 pub(super) mod approval;
 pub(super) mod certificate;
@@ -13,6 +14,7 @@ pub(super) mod endpoint;
 pub(super) mod external_secret;
 pub(super) mod failed_install;
 pub(super) mod failed_upgrade;
+pub(super) mod foreign_condition;
 pub(super) mod http_repository;
 pub(super) mod install_and_upgrade;
 pub(super) mod instance;
@@ -20,10 +22,13 @@ pub(super) mod maintenance_window;
 pub(super) mod nothing_to_install;
 pub(super) mod pause;
 pub(super) mod policy;
+pub(super) mod propagation;
+pub(super) mod refused_write;
 pub(super) mod retry;
 pub(super) mod secrecy;
 pub(super) mod source_reference;
 pub(super) mod unreachable_source;
+pub(super) mod unreadable;
 pub(super) mod values;
 pub(super) mod warnings;
 

@@ -45,6 +45,40 @@ pub(in super::super) fn lies(history: &[Version], blindness: Duration) -> Vec<St
     lies
 }
 
+/// What an instance claims that its release does not bear out while writes to it are refused, in a history in order: that it
+/// is suspended, or that Flux has a change and does something about it or has done it.
+pub(in super::super) fn beyond_the_release(history: &[Version]) -> Vec<String> {
+    let instances = of(history, KIND).filter(|version| !version.is_gone && !version.is_being_deleted());
+    let current =
+        instances.filter(|version| version.number_at("/status/observedGeneration") == version.generation());
+    current.flat_map(|now| unfounded(now, history)).collect()
+}
+
+fn unfounded(now: &Version, history: &[Version]) -> Vec<String> {
+    let newest = of(history, RELEASE).take_while(|release| release.number < now.number).last();
+    let newest = newest.filter(|release| !release.is_gone);
+    let is_suspended =
+        newest.is_some_and(|release| release.object.pointer("/spec/suspend") == Some(&Value::Bool(true)));
+    let carries = newest.is_some_and(|release| {
+        release.object.pointer("/spec/values") == now.object.pointer("/spec/values/inline")
+    });
+    let (suspended, ready, reconciling) = (now.says("Suspended"), now.says("Ready"), now.says("Reconciling"));
+    let mut lies = Vec::new();
+    if suspended.starts_with("True/") && suspended != "True/ReconcilePaused" && !is_suspended {
+        lies.push(format!("v{}: Suspended={suspended} and the release is not", now.number));
+    }
+    let is_handed_over = matches!(ready.as_str(), "False/Installing" | "False/Upgrading")
+        || matches!(reconciling.strip_prefix("True/"), Some(reason) if reason != "ChangePending")
+        || reconciling == "False/Stable" && !now.is_true("Stalled");
+    if is_handed_over && !carries {
+        lies.push(format!(
+            "v{}: Ready={ready}, Reconciling={reconciling} and the release does not carry the change",
+            now.number
+        ));
+    }
+    lies
+}
+
 /// All types are there from the first word on, and none speaks of a generation that does not exist yet.
 fn incomplete(now: &Version) -> Vec<String> {
     let missing = TYPES.iter().filter(|type_| now.condition(type_).is_none());
@@ -450,5 +484,43 @@ mod tests {
             let lies = told.lies();
             assert!(lies.iter().any(|lie| lie.contains(expected)), "{expected}: {lies:?}");
         }
+    }
+
+    /// What one version says after the release was given the first generation's values.
+    fn beyond(now: &Value) -> Vec<String> {
+        beyond_the_release(&Told::new().then(RELEASE, 0, &release(1, true)).then(KIND, 10, now).0)
+    }
+
+    #[test]
+    fn what_was_refused_is_not_claimed() {
+        let says = |generation: i64, type_: &str, reason: &str, truths: &[&str]| {
+            let mut object = instance(generation, generation, truths);
+            let conditions = object["status"]["conditions"].as_array_mut().expect("a list");
+            let known = conditions.iter_mut().find(|known| known["type"] == type_).expect("the type");
+            known["reason"] = json!(reason);
+            object
+        };
+        let table = [
+            ("the release carries it", says(1, "Ready", "Upgrading", &[]), 0),
+            ("it does not", says(2, "Ready", "Upgrading", &[]), 1),
+            ("under way", says(2, "Reconciling", "HelmReleaseUpgrading", &["Reconciling"]), 1),
+            ("it waits", says(2, "Reconciling", "ChangePending", &["Reconciling", "Ready"]), 0),
+            ("done", says(2, "Reconciling", "Stable", &["Ready"]), 1),
+            ("given up", says(2, "Reconciling", "Stable", &["Stalled"]), 0),
+            ("asleep", says(1, "Suspended", "MaintenanceWindow", &["Suspended"]), 1),
+            ("left alone by annotation", says(1, "Suspended", "ReconcilePaused", &["Suspended"]), 0),
+        ];
+        for (name, now, lies) in table {
+            assert_eq!(beyond(&now).len(), lies, "{name}: {:?}", beyond(&now));
+        }
+        // Nothing was made at all.
+        let told = Told::new().then(KIND, 0, &says(1, "Ready", "Installing", &[]));
+        assert_eq!(beyond_the_release(&told.0).len(), 1);
+        // It is suspended, and it says so.
+        let mut release = release(1, true);
+        release["spec"]["suspend"] = json!(true);
+        let told = Told::new().then(RELEASE, 0, &release);
+        let told = told.then(KIND, 0, &says(1, "Suspended", "ManuallySuspended", &["Suspended"]));
+        assert_eq!(beyond_the_release(&told.0), Vec::<String>::new());
     }
 }
