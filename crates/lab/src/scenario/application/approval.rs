@@ -4,6 +4,7 @@ use agent_protocol::{Claim, SigningKey};
 use anyhow::{Context, Result, ensure};
 use jiff::{Timestamp, ToSpan};
 use kube::ResourceExt;
+use kube::api::DynamicObject;
 
 use super::super::chart::Chart;
 use super::super::{Ground, Scenario, text_at};
@@ -45,9 +46,12 @@ async fn run(ground: &Ground) -> Result<()> {
     Ok(())
 }
 
-/// What a control plane does: it reads what there is to approve, and signs it.
 async fn approve(ground: &Ground, shop: &Instance<'_>) -> Result<String> {
-    let object = shop.read().await?;
+    claim_for(ground, &shop.read().await?)
+}
+
+/// What a control plane does: it reads what there is to approve, and signs it.
+pub(in super::super) fn claim_for(ground: &Ground, object: &DynamicObject) -> Result<String> {
     let conditions = object.data.pointer("/status/conditions").and_then(|known| known.as_array());
     let blocked = conditions.into_iter().flatten().find(|known| text_at(known, "/type") == "Blocked");
     let message = blocked.map(|known| text_at(known, "/message")).unwrap_or_default();
@@ -73,6 +77,11 @@ async fn approve(ground: &Ground, shop: &Instance<'_>) -> Result<String> {
     Ok(SigningKey::from_seed(&APPROVER).issue(&claim)?)
 }
 
+/// What an operator needs to know of the approver, as its file of keys has it.
+pub(in super::super) fn public_key() -> String {
+    SigningKey::from_seed(&APPROVER).public_key()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -80,7 +89,7 @@ mod tests {
     #[test]
     fn the_labs_operator_trusts_the_labs_approver() {
         let values = include_str!("../../../addons/operator/lab-values.yaml");
-        let key = SigningKey::from_seed(&APPROVER).public_key();
+        let key = public_key();
         assert!(values.contains(&key), "expected {key} among approvals.publicKeys of lab-values.yaml");
     }
 }

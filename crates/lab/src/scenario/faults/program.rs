@@ -9,7 +9,7 @@ use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use kube::Config;
 use kube::api::{Api, DeleteParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
@@ -19,10 +19,11 @@ use tokio::process::{Child, Command};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
+use super::super::application::approval;
 use super::super::{Ground, said_by};
 use super::installed::PROGRAM;
 use crate::cluster;
-use crate::faults::{Proxy, Victim};
+use crate::faults::{Process, Proxy, Victim};
 use crate::node::network::{self, DNS_IP, NODE_IP};
 use crate::node::pki;
 use crate::{machine, paths, tail};
@@ -30,10 +31,14 @@ use crate::{machine, paths, tail};
 const NAME: &str = "vworkspace-app-operator";
 /// What of the chart the process needs; the rest is about its pod.
 const RIGHTS: [&str; 5] = ["ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"];
+/// The file with the key of the lab's approver.
+const APPROVERS: &str = "approvers";
 const TOKEN_SECONDS: i64 = 6 * 3600;
 /// What a panic leaves in the log.
 const PANICS: [&str; 2] = ["panicked at", "a visit died"];
 const POLL: Duration = Duration::from_millis(25);
+/// Without a write for this long the operator is at rest.
+pub(super) const REST: Duration = Duration::from_millis(900);
 
 /// What processes of one namespace are started with. Its folder, with the token, goes with it.
 pub(super) struct Desk {
@@ -53,6 +58,7 @@ impl Desk {
         let folder = ground.cluster.paths.state.join(&ground.namespace);
         fs::create_dir_all(&folder)?;
         fs::write(folder.join("resolv.conf"), format!("nameserver {DNS_IP}\noptions ndots:1\n"))?;
+        fs::write(folder.join(APPROVERS), approval::public_key())?;
         grant(&ground).await?;
         let token = ground.cluster.token(&ground.namespace, NAME, TOKEN_SECONDS).await?;
         let file = Kubeconfig::read_from(&ground.cluster.kubeconfig)?;
@@ -66,19 +72,13 @@ impl Desk {
     pub(super) async fn start(&self, clock: Option<i64>) -> Result<Operator> {
         self.free_lease().await?;
         let victim = Victim::default();
-        let listener = network::listen(&self.network, &format!("{NODE_IP}:0"))?;
-        let proxy = Arc::new(Proxy::start(listener, self.config.clone(), victim.clone())?);
-        let kubeconfig = self.folder.join("kubeconfig");
-        let named = |field: &str| {
-            json!([{"name": "proxy", field: match field {
-                "cluster" => json!({"server": format!("http://{}", proxy.address)}),
-                "user" => json!({"token": self.token}),
-                _ => json!({"cluster": "proxy", "user": "proxy"}),
-            }}])
-        };
-        let text = json!({"apiVersion": "v1", "kind": "Config", "current-context": "proxy",
-            "clusters": named("cluster"), "users": named("user"), "contexts": named("context")});
-        pki::write_private(&kubeconfig, &text.to_string())?;
+        let listen = || network::listen(&self.network, &format!("{NODE_IP}:0"));
+        let proxy = Proxy::start([listen()?, listen()?], self.config.clone(), victim.clone())?;
+        let proxy = Arc::new(proxy);
+        for who in [Process::First, Process::Successor] {
+            let address = proxy.address(who).to_string();
+            pki::write_private(&self.folder.join(kubeconfig(who)), &self.way_to(&address))?;
+        }
         let log = self.folder.join("operator.log");
         fs::write(&log, "")?;
         let crash = Arc::new(Mutex::new(None));
@@ -91,11 +91,25 @@ impl Desk {
                 clock,
             },
             proxy: Arc::clone(&proxy),
-            victim,
+            victim: victim.clone(),
             lease: self.leases(),
             crash: Arc::clone(&crash),
         };
-        Ok(Operator { proxy, log, crash, keeper: tokio::spawn(keeper.run()) })
+        Ok(Operator { proxy, victim, log, crash, keeper: tokio::spawn(keeper.run()) })
+    }
+
+    /// A kubeconfig.
+    fn way_to(&self, address: &str) -> String {
+        let named = |field: &str| {
+            json!([{"name": "proxy", field: match field {
+                "cluster" => json!({"server": format!("http://{address}")}),
+                "user" => json!({"token": self.token}),
+                _ => json!({"cluster": "proxy", "user": "proxy"}),
+            }}])
+        };
+        json!({"apiVersion": "v1", "kind": "Config", "current-context": "proxy",
+            "clusters": named("cluster"), "users": named("user"), "contexts": named("context")})
+        .to_string()
     }
 
     fn leases(&self) -> Api<kube::api::DynamicObject> {
@@ -145,8 +159,16 @@ struct Start {
     clock: Option<i64>,
 }
 
+/// The file by which a process finds its port of the proxy.
+fn kubeconfig(who: Process) -> &'static str {
+    match who {
+        Process::First => "kubeconfig",
+        Process::Successor => "kubeconfig-of-successor",
+    }
+}
+
 impl Start {
-    fn spawn(&self) -> Result<Child> {
+    fn spawn(&self, who: Process) -> Result<Child> {
         let log = File::options().append(true).open(self.folder.join("operator.log"))?;
         // Each of these becomes the next, so that the process that we know is the operator in the end.
         let mut command = Command::new("setpriv");
@@ -158,8 +180,9 @@ impl Start {
         command.args(["--listen=127.0.0.1:0", "--cluster-id=lab"]);
         command.arg(format!("--namespace={}", self.namespace));
         command.arg(format!("--watch-namespaces={}", self.namespace));
+        command.arg(format!("--approval-keys-file={}", self.folder.join(APPROVERS).display()));
         command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
-        command.env("KUBECONFIG", self.folder.join("kubeconfig"));
+        command.env("KUBECONFIG", self.folder.join(kubeconfig(who)));
         if let Some(seconds) = self.clock {
             command.env("LD_PRELOAD", machine::WRONG_CLOCK).env("FAKETIME", format!("{seconds:+}s"));
             // Only what a clock on the wall shows: a machine never takes time back by itself.
@@ -204,19 +227,35 @@ impl Keeper {
     }
 
     async fn one_life(&self) -> Result<()> {
-        self.proxy.restarted();
-        let mut child = self.command.spawn()?;
+        self.proxy.restarted(Process::First);
+        let mut child = self.command.spawn(Process::First)?;
         self.victim.is(child.id());
-        let status = child.wait().await?;
+        let status = tokio::select! {
+            status = child.wait() => status?,
+            () = self.victim.sleeps() => return self.with_successor(child).await,
+        };
         let was_killed = self.victim.was_killed() && status.signal() == Some(Signal::KILL.as_raw());
         ensure!(was_killed, "the operator ended by itself: {status}");
         Ok(())
+    }
+
+    /// Another process takes over when the sleeper's term has ended. The lease is not freed for it: within its term the
+    /// sleeper may rightly believe that it leads.
+    async fn with_successor(&self, mut sleeper: Child) -> Result<()> {
+        self.proxy.restarted(Process::Successor);
+        let mut successor = self.command.spawn(Process::Successor)?;
+        let status = tokio::select! {
+            status = sleeper.wait() => status?,
+            status = successor.wait() => status?,
+        };
+        bail!("one of two operators ended by itself: {status}")
     }
 }
 
 /// The operator under test and the proxy before it, until this is dropped.
 pub(super) struct Operator {
     pub(super) proxy: Arc<Proxy>,
+    victim: Victim,
     log: PathBuf,
     crash: Arc<Mutex<Option<String>>>,
     keeper: JoinHandle<()>,
@@ -235,6 +274,27 @@ impl Operator {
             sleep(POLL).await;
         }
         self.is_well()
+    }
+
+    /// Waits until a fault puts it to sleep.
+    pub(super) async fn sleeps(&self) {
+        self.victim.sleeps().await;
+    }
+
+    /// Wakes it, if it was put to sleep.
+    pub(super) fn wake(&self) -> Result<()> {
+        self.victim.wake().context("failed to wake the operator")
+    }
+
+    /// Whoever has lost the lease writes nothing any more.
+    pub(super) fn has_obeyed_the_lease(&self) -> Result<()> {
+        let written = self.proxy.deposed_writes();
+        ensure!(
+            written.is_empty(),
+            "it woke up after another had taken over, and wrote all the same: {}",
+            written.join(", ")
+        );
+        Ok(())
     }
 
     /// It must never end by itself.
