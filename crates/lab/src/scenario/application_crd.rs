@@ -10,7 +10,7 @@ use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams, PostParams
 use kube::core::response::Status;
 use serde_json::{Value, json};
 
-use self::cases::{ACCOUNT_CHANGES, BASE, EXISTING, REFUSED, REFUSED_LATER, TAKEN};
+use self::cases::{ACCOUNT_CHANGES, BASE, EXISTING, REFUSED, REFUSED_LATER, TAKEN, TAKEN_LATER};
 use super::{DEADLINE, Ground, Scenario, gone, seen};
 use crate::cluster;
 use crate::paths;
@@ -139,6 +139,8 @@ async fn status_is_kept(instances: &Api<DynamicObject>, version: &str) -> Result
             "chartVersion": "1.2.3+0123456789ab", "revision": 4, "configDigest": "sha256:1", "ociDigest": "sha256:2", "time": time,
         },
         "lastApprovedChange": {"digest": "sha256:3", "claimId": "4", "time": time},
+        "secretValues": true,
+        "chartTrouble": {"change": "5", "message": "could not load chart", "since": time},
         "endpoints": [{"name": "shop", "url": "https://shop.example.org", "type": "ingress", "notes": "by TLS"}],
         "lastReconcileTime": time,
     });
@@ -169,6 +171,12 @@ async fn refuses(ground: &Ground) -> Result<()> {
         let params = PatchParams { dry_run: true, ..PatchParams::default() };
         let refusal = instances.patch("shop", &params, &Patch::Merge(&change_itself)).await.map(|_| ());
         told.extend(refused(refusal, change, &message.replace("NAMESPACE", &ground.namespace))?);
+    }
+    for change in TAKEN_LATER {
+        let change_itself: Value = serde_saphyr::from_str(change)?;
+        let params = PatchParams { dry_run: true, ..PatchParams::default() };
+        let taken = instances.patch("shop", &params, &Patch::Merge(&change_itself)).await;
+        taken.with_context(|| (*change).to_owned())?;
     }
     every_rule_was_broken(&crd, &told)
 }

@@ -98,8 +98,8 @@ conditions! {
                   apps.vworkspace.io/retry=\"$(date +%s)\".",
         }
         False ChartUnreachable seed "0.1.0" {
-            meaning: "The registry or repository that holds the chart does not answer, or refuses us. \
-                      Nothing is installed yet, or a new version waits for it; a release that already runs \
+            meaning: "The registry or repository that holds the chart does not answer, or refuses us, or \
+                      Flux has not been able to load the chart for a minute. Nothing is installed yet, or a new version waits for it; a release that already runs \
                       is not touched.",
             look: [SOURCE, SOURCE_CONTROLLER],
             fix: "Restore the way to the chart source: address, DNS, proxy, pull credentials, certificate. \
@@ -336,7 +336,7 @@ conditions! {
         True MissingChartSource seed "0.1.0" {
             meaning: "The chart or its version does not exist at the source, the source is not on the list \
                       of allowed ones, or the source that spec.chart.sourceRef names is absent or points to \
-                      another version.",
+                      another chart or version.",
             look: [SPEC, SOURCE, CATALOG_POLICY],
             fix: "Correct spec.chart (url, name, version), publish the version, or have the source added to \
                   allowedChartSources in the catalog policy.",

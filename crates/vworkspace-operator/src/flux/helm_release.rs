@@ -64,9 +64,33 @@ pub(crate) struct Snapshot {
     pub(crate) last_deployed: Option<Time>,
 }
 
+/// Where Flux looks in a Secret or ConfigMap if nobody says it.
+const DEFAULT_KEY: &str = "values.yaml";
+
+/// One key of a Secret or ConfigMap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ValuesReference<'a> {
+    pub(crate) kind: &'a str,
+    pub(crate) name: &'a str,
+    pub(crate) key: &'a str,
+}
+
 impl HelmRelease {
     pub(crate) fn is_suspended(&self) -> bool {
         self.spec.get("suspend").and_then(Value::as_bool).unwrap_or_default()
+    }
+
+    /// The Secrets and ConfigMaps that its values come from.
+    pub(crate) fn values_from(&self) -> impl Iterator<Item = ValuesReference<'_>> {
+        let references = self.spec.get("valuesFrom").and_then(Value::as_array).into_iter().flatten();
+        references.map(|reference| {
+            let text = |field: &str| reference.get(field).and_then(Value::as_str);
+            ValuesReference {
+                kind: text("kind").unwrap_or_default(),
+                name: text("name").unwrap_or_default(),
+                key: text("valuesKey").unwrap_or(DEFAULT_KEY),
+            }
+        })
     }
 
     pub(crate) fn is_being_deleted(&self) -> bool {

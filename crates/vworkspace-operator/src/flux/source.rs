@@ -52,10 +52,12 @@ pub(crate) struct SourceSpec {
     pub(crate) reference: Reference,
 }
 
-/// Which version an OCIRepository points to.
+/// Which version an OCIRepository points to. Flux takes the digest before the range before the tag.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub(crate) struct Reference {
+    pub(crate) digest: String,
+    pub(crate) semver: String,
     pub(crate) tag: String,
 }
 

@@ -486,6 +486,20 @@ mod tests {
     }
 
     #[test]
+    fn another_chart_is_a_change_and_the_word_that_it_is_meant_is_none() {
+        let mut app = instance();
+        let digest = Order::of(&app).unwrap().digest().to_owned();
+        app.spec.chart.as_mut().unwrap().replace = Some("web".to_owned());
+        assert_eq!(Order::of(&app).unwrap().digest(), digest);
+        let reference =
+            json!({"sourceRef": {"kind": "OCIRepository", "name": "c"}, "name": "web", "version": "1.2.0"});
+        app.spec.chart = Some(serde_json::from_value(reference).unwrap());
+        let digest = Order::of(&app).unwrap().digest().to_owned();
+        app.spec.chart.as_mut().unwrap().name = "shop".to_owned();
+        assert_ne!(Order::of(&app).unwrap().digest(), digest, "also where no child has the name");
+    }
+
+    #[test]
     fn a_null_in_values_reaches_helm() {
         let mut app = instance();
         app.spec.values =

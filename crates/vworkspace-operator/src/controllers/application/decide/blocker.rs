@@ -7,12 +7,14 @@ use tracing::debug;
 use vworkspace_api::application_instance::{ApplicationInstance, Blocked};
 
 use super::chart_source::SourceTrouble;
-use super::reading::{Reading, said, values_complaint};
+use super::quoting::said;
+use super::reading::{Reading, values_complaint};
 use super::{approval, pause};
 use crate::catalog_policy::CatalogPolicy;
 use crate::controllers::application::children::{Order, oci_tag};
 use crate::controllers::application::observe::{Seen, World};
 use crate::external_secrets;
+use crate::flux::Source;
 use crate::inline_secrets;
 use crate::quotation::{Quotes, safe};
 
@@ -87,7 +89,7 @@ pub(super) const RULES: &[Rule] = &[
     rule(Blocked::MissingDependencies, "Flux is not installed, or its objects cannot be listed", missing_flux),
     rule(Blocked::MissingDependencies, "a controller that `spec.integrations` asks for is not installed", missing_integration),
     rule(Blocked::PolicyDenied, "the catalog policy cannot be read", unreadable_policy),
-    rule(Blocked::MissingChartSource, "the chart source is not allowed, or the referenced one is absent or has another version", forbidden_source),
+    rule(Blocked::MissingChartSource, "the chart source is not allowed, or the referenced one is absent or has another chart or version", forbidden_source),
     rule(Blocked::DependencyNotReady, "an instance of `spec.dependsOn` is not ready", unready_dependency),
     rule(Blocked::AwaitingApproval, "the change is not approved", missing_approval),
     rule(Blocked::PolicyDenied, "the API server refuses a child of the instance", refused),
@@ -115,17 +117,36 @@ fn native_storage(Situation { app, .. }: Situation<'_>) -> Option<Blocker> {
 }
 
 /// What the schema cannot say.
-fn invalid_spec(Situation { app, world, order, now, .. }: Situation<'_>) -> Option<Blocker> {
+fn invalid_spec(situation: Situation<'_>) -> Option<Blocker> {
+    let Situation { app, world, order, now, .. } = situation;
     let message = match order {
         Err(missing) => Some(missing.to_owned()),
-        Ok(_) => pause::bad_window(app, now).or_else(|| inline_secret(app)).or_else(|| {
-            world.checks.iter().find_map(|check| {
-                let wrong = check.asked.as_ref().err()?;
-                Some(format!("spec.readinessChecks '{}': {wrong}.", check.name))
-            })
-        }),
+        Ok(order) => unmeant_chart(situation, order)
+            .or_else(|| pause::bad_window(app, now))
+            .or_else(|| inline_secret(app))
+            .or_else(|| {
+                world.checks.iter().find_map(|check| {
+                    let wrong = check.asked.as_ref().err()?;
+                    Some(format!("spec.readinessChecks '{}': {wrong}.", check.name))
+                })
+            }),
     };
     message.map(|message| Blocker::Before(Blocked::InvalidSpec, message))
+}
+
+/// The API server refuses this too, unless its CRD is older than the rule. Flux takes another chart for another release:
+/// it uninstalls the one that runs.
+fn unmeant_chart(Situation { app, is_with_flux, .. }: Situation<'_>, order: &Order<'_>) -> Option<String> {
+    let wanted = order.chart;
+    let last = app.status.as_ref()?.last_applied_chart.as_ref().filter(|_| !is_with_flux)?;
+    let is_meant = last.name == wanted.name || wanted.replace.as_ref() == Some(&wanted.name);
+    (!is_meant).then(|| {
+        format!(
+            "spec.chart.name was '{}' and is now '{}'; expected the same, because Flux would uninstall the running release \
+             and its volumes would be lost. If that is meant, set spec.chart.replace to '{}'.",
+            last.name, wanted.name, wanted.name
+        )
+    })
 }
 
 fn inline_secret(app: &ApplicationInstance) -> Option<String> {
@@ -185,7 +206,8 @@ fn unreadable_policy(Situation { world, is_with_flux, .. }: Situation<'_>) -> Op
     Some(Blocker::Before(Blocked::PolicyDenied, error.clone()))
 }
 
-/// The source must be allowed; one that somebody else keeps must be there and point to the version that is asked for.
+/// The source must be allowed; one that somebody else keeps must be there and point to the chart and the version that are
+/// asked for.
 fn forbidden_source(Situation { world, order, .. }: Situation<'_>) -> Option<Blocker> {
     let order = order.ok()?;
     let policy = world.policy.as_ref().ok()?;
@@ -206,17 +228,39 @@ fn forbidden_source(Situation { world, order, .. }: Situation<'_>) -> Option<Blo
     if let Some(why) = refusal(policy, &source.spec.url) {
         return blocked(format!("{}: {why}", named()));
     }
-    let (tag, wanted) = (&source.spec.reference.tag, oci_tag(&order.chart.version));
-    (order.is_oci() && *tag != wanted).then(|| {
-        let found = if tag.is_empty() { "no tag".to_owned() } else { format!("tag {tag}") };
-        Blocker::Before(
-            Blocked::MissingChartSource,
-            format!(
-                "{} points to {found}; expected tag {wanted}, because spec.chart.version is {}.",
-                named(),
-                order.chart.version
-            ),
+    let other =
+        other_chart(order, source).or_else(|| other_version(order, source)).filter(|_| order.is_oci());
+    other.and_then(|why| blocked(format!("{} {why}", named())))
+}
+
+/// Charts are pushed under their own names. To follow an address of another one is to give the release another chart.
+fn other_chart(order: &Order<'_>, source: &Source) -> Option<String> {
+    let (url, name) = (&source.spec.url, &order.chart.name);
+    let ending = format!("/{name}");
+    (!url.trim_end_matches('/').ends_with(&ending)).then(|| {
+        format!(
+            "points to {}; expected an address that ends in {ending}, because spec.chart.name is {name} and Flux would \
+             uninstall the release for another chart.",
+            safe(url, Quotes::Trusted)
         )
+    })
+}
+
+/// Only a tag names a version. Flux takes a digest or a range before it: the range moves by itself, and of a digest Flux
+/// does not tell which version it is.
+fn other_version(order: &Order<'_>, source: &Source) -> Option<String> {
+    let (reference, version) = (&source.spec.reference, &order.chart.version);
+    let wanted = oci_tag(version);
+    let first = [("digest", &reference.digest), ("semver", &reference.semver)];
+    if let Some((field, found)) = first.into_iter().find(|(_, found)| !found.is_empty()) {
+        return Some(format!(
+            "has ref.{field} {found}, which Flux takes before ref.tag; expected only ref.tag {wanted}, because \
+             spec.chart.version is {version} and nothing else tells which version Flux installs."
+        ));
+    }
+    let found = if reference.tag.is_empty() { "no tag".to_owned() } else { format!("tag {}", reference.tag) };
+    (reference.tag != wanted).then(|| {
+        format!("points to {found}; expected tag {wanted}, because spec.chart.version is {version}.")
     })
 }
 
@@ -255,7 +299,7 @@ fn missing_approval(Situation { approval, .. }: Situation<'_>) -> Option<Blocker
 /// The API server's answer to the last plan.
 fn refused(Situation { app, world, .. }: Situation<'_>) -> Option<Blocker> {
     let refusal = world.refusals.first()?;
-    let message = said(app, &refusal.message);
+    let message = said(app, world, &refusal.message);
     Some(match refusal.cause {
         Cause::Forbidden => Blocker::Refused(Blocked::PolicyDenied, message),
         Cause::NotInstalled => Blocker::Refused(Blocked::MissingDependencies, message),
@@ -286,12 +330,14 @@ pub(super) fn missing_secret(situation: Situation<'_>) -> Option<String> {
 fn missing_values(Situation { app, world, seen, .. }: Situation<'_>) -> Option<Blocker> {
     let release = world.release.present().filter(|_| *seen != Reading::Unseen)?;
     let message = match values_complaint(release) {
-        Some(ready) => safe(&ready.message, Quotes::Trusted),
+        Some(ready) if ready.message.ends_with("not found") => said(app, world, &ready.message),
         // Flux looks again: until it has, they are still missing.
-        None if *seen == Reading::NoNews => told_before(app, Blocked::MissingSecret)?,
-        None => return None,
+        None if *seen == Reading::NoNews => {
+            told_before(app, Blocked::MissingSecret).filter(|told| told.ends_with("not found"))?
+        }
+        _ => return None,
     };
-    message.ends_with("not found").then_some(Blocker::AtFlux(Blocked::MissingSecret, message))
+    Some(Blocker::AtFlux(Blocked::MissingSecret, message))
 }
 
 /// What was said of this very spec when Flux last had something to say.

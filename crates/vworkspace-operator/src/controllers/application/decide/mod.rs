@@ -11,6 +11,7 @@ mod pause;
 mod placeholder;
 #[cfg(test)]
 mod precedence;
+mod quoting;
 mod readiness;
 mod reading;
 mod ready;
@@ -105,7 +106,7 @@ fn managed(
     // What is refused now, although Flux once had it, has not been taken since it was said to wait.
     let is_taken = is_with_flux && world.refusals.is_empty();
     let carries = if is_taken { Carries::ThisSpec } else { Carries::AnEarlierOne };
-    let seen = reading::of(app, world, carries);
+    let seen = reading::of(app, world, carries, now);
     let situation = |seen| Situation {
         app,
         world,
@@ -130,6 +131,7 @@ fn managed(
         pausing.look_again,
         drift.as_ref().map(|drift| drift.until),
         unreachable.as_ref().map(|trouble| trouble.counts_from),
+        reading.chart_trouble().map(reading::believed_from),
         readiness::next_expiry(world, now),
     ];
     let status = status::of(&status::Facts {
@@ -148,6 +150,7 @@ fn managed(
         warnings: readiness::warnings(app, world),
         drift: drift.map(|drift| drift.message),
         unreachable: unreachable.filter(|trouble| trouble.counts_from <= now).map(|trouble| trouble.message),
+        secret_values: quoting::can_quote_secrets_later(app, world, handover.change, reading),
         carried: world
             .release
             .present()

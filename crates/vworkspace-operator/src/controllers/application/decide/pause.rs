@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use kube::ResourceExt;
 use vworkspace_api::application_instance::{ApplicationInstance, MaintenanceWindow, Suspended};
 
-use super::reading::said;
+use super::quoting::said;
 use crate::controllers::application::observe::World;
 use crate::windows::{self, State};
 
@@ -103,7 +103,7 @@ pub(super) fn refused(app: &ApplicationInstance, world: &World, pause: Option<&P
     let release = world.release.present().filter(|release| !release.is_being_deleted())?;
     let is_untold = pause?.suspends_the_release() && !release.is_suspended();
     let refusal = world.refusals.first().filter(|_| is_untold)?;
-    Some(format!("The release could not be suspended and goes on: {}", said(app, &refusal.message)))
+    Some(format!("The release could not be suspended and goes on: {}", said(app, world, &refusal.message)))
 }
 
 /// What the condition says.

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use operator_kit::Found;
 use vworkspace_api::application_instance::{ApplicationInstance, Degraded, Ready};
 
-use super::reading::said;
+use super::quoting::said;
 
 use crate::certificates;
 use crate::controllers::application::asking::{Asked, Checked, Question};
@@ -141,6 +141,6 @@ pub(super) fn warnings(app: &ApplicationInstance, world: &World) -> Option<Vec<S
 fn failed_test(app: &ApplicationInstance, world: &World) -> Option<String> {
     let release = world.release.present().filter(|_| app.spec.tests.ignore_failures)?;
     let test = condition(&release.status.conditions, "TestSuccess")?;
-    let told = || format!("a Helm test failed and is ignored: {}", said(app, &test.message));
+    let told = || format!("a Helm test failed and is ignored: {}", said(app, world, &test.message));
     (test.status == "False").then(told)
 }

@@ -3,7 +3,6 @@
 use vworkspace_api::application_instance::{Blocked, Ready};
 
 use super::Change;
-use super::chart_source::SourceTrouble;
 use super::readiness::Checks;
 use super::reading::{Failure, Left, Reading, Then};
 use super::status::{AWAITED, Facts, History, Rule, Said, rule};
@@ -31,12 +30,8 @@ fn blocked_before_install(facts: &Facts<'_>, history: History) -> Option<Said<Re
 }
 
 fn chart_source(facts: &Facts<'_>, _: History) -> Option<Said<Ready>> {
-    let Reading::SourceTrouble(SourceTrouble::Unreachable(message) | SourceTrouble::Missing(message)) =
-        &facts.reading
-    else {
-        return None;
-    };
-    Some(Said::This(Ready::ChartUnreachable, message.clone()))
+    let Reading::SourceTrouble(trouble) = &facts.reading else { return None };
+    Some(Said::This(Ready::ChartUnreachable, trouble.message().to_owned()))
 }
 
 fn missing_secret(facts: &Facts<'_>, _: History) -> Option<Said<Ready>> {
@@ -66,7 +61,7 @@ fn in_progress(facts: &Facts<'_>, history: History) -> Option<Said<Ready>> {
     let action = if history.was_released { Ready::Upgrading } else { Ready::Installing };
     let message = match &facts.reading {
         Reading::InProgress(message) => message.clone(),
-        Reading::Unseen | Reading::Fetching if history.was_released && facts.change != Change::Waits => {
+        Reading::Unseen | Reading::Fetching(_) if history.was_released && facts.change != Change::Waits => {
             "Flux has been given the change.".to_owned()
         }
         Reading::NoNews if history.has_word_of_flux => return Some(Said::AsBefore),

@@ -13,7 +13,6 @@ use vworkspace_api::application_instance::{
 
 use super::Change;
 use super::blocker::Blocker;
-use super::chart_source::SourceTrouble;
 use super::pause::{self, Pause};
 use super::readiness::Checks;
 use super::reading::{Failure, IN_PLACE, Reading, Then};
@@ -41,6 +40,8 @@ pub(super) struct Facts<'a> {
     pub(super) drift: Option<String>,
     /// The chart source, if it has been unreachable for long.
     pub(super) unreachable: Option<String>,
+    /// Whether Flux's words can quote values of a Secret from now on.
+    pub(super) secret_values: bool,
     /// The change that the release carries.
     pub(super) carried: Option<String>,
     pub(super) last_applied_chart: Option<AppliedChart>,
@@ -88,6 +89,8 @@ pub(super) fn of(facts: &Facts<'_>) -> ApplicationInstanceStatus {
     if let Some(endpoints) = &facts.endpoints {
         status.endpoints.clone_from(endpoints);
     }
+    status.secret_values = facts.secret_values;
+    status.chart_trouble = facts.reading.chart_trouble().cloned();
     if facts.approved.is_some() {
         status.last_approved_change.clone_from(&facts.approved);
     }
@@ -194,12 +197,13 @@ fn reconciling(facts: &Facts<'_>, history: History) -> Option<(Reconciling, Stri
         Reconciling::HelmReleaseInstalling
     };
     Some(match &facts.reading {
-        Reading::Unseen | Reading::Fetching => {
+        Reading::Unseen | Reading::Fetching(_) => {
             (Reconciling::ChartSourceSyncing, "Flux is fetching the chart.".to_owned())
         }
-        Reading::SourceTrouble(SourceTrouble::Missing(message) | SourceTrouble::Unreachable(message)) => {
-            (Reconciling::ChartSourceSyncing, format!("Flux tries again to fetch the chart: {message}"))
-        }
+        Reading::SourceTrouble(trouble) => (
+            Reconciling::ChartSourceSyncing,
+            format!("Flux tries again to fetch the chart: {}", trouble.message()),
+        ),
         Reading::InProgress(message) => (acting, message.clone()),
         Reading::Failed(failure) if failure.then == Then::Retried => {
             (acting, format!("Flux goes on, with a rollback or another try: {}", failure.message))

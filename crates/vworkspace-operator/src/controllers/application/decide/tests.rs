@@ -11,8 +11,11 @@ macro_rules! assert_conditions {
 
 mod approvals;
 mod beyond_flux;
+mod chart_trouble;
 mod deletion;
 mod explored;
+mod replacing;
+mod secrecy;
 
 use operator_kit::{Cause, Refusal, Sight};
 

@@ -10,7 +10,7 @@ use vworkspace_api::application_instance::{
 
 use super::chart_source::{SourceTrouble, source_trouble};
 use super::pause;
-use super::reading::said;
+use super::quoting::said;
 use super::status::{History, finish, moment, unblocked};
 use crate::controllers::application::asking::Question;
 use crate::controllers::application::children::{self, Suspension};
@@ -153,7 +153,7 @@ fn status(
     let (blocked, blocked_message) = unblocked(History::of(&status));
     let is_orphaned = app.spec.deletion_policy == DeletionPolicy::Orphan;
     let (deleting, message) = match step {
-        Step::Wait(message) => (Deleting::Uninstalling, said(app, message)),
+        Step::Wait(message) => (Deleting::Uninstalling, said(app, world, message)),
         Step::Hidden(why) => {
             (Deleting::WaitingForChildResources, format!("Whether everything is gone cannot be seen: {why}."))
         }
@@ -161,7 +161,7 @@ fn status(
         Step::Prepare(_) | Step::Delete(_) | Step::Look | Step::DeleteSources(_) | Step::Done => (
             Deleting::Uninstalling,
             match refused {
-                Some(refusal) => said(app, &refusal.message),
+                Some(refusal) => said(app, world, &refusal.message),
                 None if is_orphaned => "The release is let go of: it keeps running.".to_owned(),
                 None => "Flux is asked to uninstall the release.".to_owned(),
             },

@@ -88,7 +88,7 @@ fn digit<T: Copy>(number: &mut usize, from: &[T]) -> T {
     digit
 }
 
-const STATUSES: usize = 4;
+const STATUSES: usize = 5;
 const RELEASES: usize = 10 * 4 * 3 * 2 * 3 * 2 * 2 * 2;
 const RARE_RELEASES: usize = 10 * 3 * 3 * 3 * 2;
 const CIRCUMSTANCES: usize = 8;
@@ -174,7 +174,7 @@ impl Circumstance {
     }
 }
 
-/// What the operator may have said before: nothing, the first word, ready, failed.
+/// What the operator may have said before: nothing, the first word, ready, failed, that the chart cannot be loaded.
 pub(super) fn statuses(desk: &mut Desk) -> [Option<Rc<ApplicationInstanceStatus>>; STATUSES] {
     let source = sources()[2];
     let mut ready = Release::new(2, CHANGE, None);
@@ -190,15 +190,17 @@ pub(super) fn statuses(desk: &mut Desk) -> [Option<Rc<ApplicationInstanceStatus>
         ..ready
     };
     let memory = Memory { chart: Some(Version::AlsoGood), ..Memory::default() };
-    let mut said = |before: Option<Rc<ApplicationInstanceStatus>>, source, release| {
+    let without_chart = Release { ready: Ready::ArtifactFailed, ..Release::new(2, CHANGE, None) };
+    let mut said = |before: Option<Rc<ApplicationInstanceStatus>>, source, release, now| {
         let app = instance((spec(), false, false), before);
-        let plan = desk.decide(&shown(&app, source, release), &memory, 0);
+        let plan = desk.decide(&shown(&app, source, release), &memory, now);
         Some(Rc::new(as_read_back(&plan.status)))
     };
-    let first = said(None, None, None);
-    let ready = said(first.clone(), source, Some(ready));
-    let failed = said(ready.clone(), source, Some(failed));
-    [None, first, ready, failed]
+    let first = said(None, None, None, 0);
+    let ready = said(first.clone(), source, Some(ready), 0);
+    let failed = said(ready.clone(), source, Some(failed), 0);
+    let without_chart = said(first.clone(), source, Some(without_chart), -3600);
+    [None, first, ready, failed, without_chart]
 }
 
 fn instance(

@@ -229,11 +229,7 @@ impl Desk {
         let (change, source) = &self.labels[release.change.index()];
         let mut shown = HelmRelease {
             metadata: meta(release.uid, release.generation, Some(change), source),
-            spec: if release.suspend {
-                json!({"interval": "5m", "suspend": true})
-            } else {
-                json!({"interval": "5m"})
-            },
+            spec: spec_of(release),
             ..HelmRelease::default()
         };
         if release.requested != 0 {
@@ -261,6 +257,17 @@ impl Desk {
         status.conditions = conditions_of(&release);
         shown
     }
+}
+
+fn spec_of(release: Release) -> serde_json::Value {
+    let mut spec = json!({"interval": "5m"});
+    if release.suspend {
+        spec["suspend"] = true.into();
+    }
+    if release.change.config == Config::FromSecret {
+        spec["valuesFrom"] = json!([{"kind": "Secret", "name": "v", "valuesKey": "values.yaml"}]);
+    }
+    spec
 }
 
 fn retry_mark(retry: u8) -> String {
@@ -337,10 +344,17 @@ fn running(action: Action) -> &'static str {
 
 const DEADLINE: &str = "Helm upgrade failed for release shop/web: context deadline exceeded";
 const BOOM: &str = "Helm upgrade failed for release shop/web: execution error: boom";
+/// Stands for a value of a Secret.
+pub(super) const SECRET: &str = "hunter2";
+const QUOTING: &str = "Helm upgrade failed for release shop/web: invalid value \"hunter2\"";
 const NO_SECRET: &str = "could not resolve Secret chart values reference 'shop/v': secrets \"v\" not found";
 
 fn conditions_of(release: &Release) -> Vec<FluxCondition> {
-    let cause = if release.released == Released::NotRendered { BOOM } else { DEADLINE };
+    let cause = match release.released {
+        _ if release.quotes_secret => QUOTING,
+        Released::NotRendered => BOOM,
+        _ => DEADLINE,
+    };
     let ready = match release.ready {
         Ready::Unsaid => None,
         Ready::Fulfilling => Some(("Unknown", "Progressing", "Fulfilling prerequisites")),
@@ -352,7 +366,7 @@ fn conditions_of(release: &Release) -> Vec<FluxCondition> {
         Ready::ActionFailed => Some(("False", "UpgradeFailed", cause)),
         Ready::RollbackSucceeded => Some(("False", "RollbackSucceeded", "Helm rollback succeeded")),
         Ready::RollbackFailed => Some(("False", "RollbackFailed", "Helm rollback failed")),
-        Ready::UninstallFailed => Some(("False", "UninstallFailed", "context deadline exceeded")),
+        Ready::UninstallFailed => Some(("False", "UninstallFailed", cause)),
         Ready::UninstallSucceeded => Some(("False", "UninstallSucceeded", "Helm uninstall succeeded")),
     };
     let reconciling = match release.reconciling {
@@ -364,8 +378,7 @@ fn conditions_of(release: &Release) -> Vec<FluxCondition> {
     let released = match release.released {
         Released::Unsaid => None,
         Released::Yes => Some(("True", "UpgradeSucceeded", "Helm upgrade succeeded")),
-        Released::NotRendered => Some(("False", "UpgradeFailed", BOOM)),
-        Released::TimedOut => Some(("False", "UpgradeFailed", DEADLINE)),
+        Released::NotRendered | Released::TimedOut => Some(("False", "UpgradeFailed", cause)),
     };
     let remediated = match release.remediated {
         Remediated::Unsaid => None,

@@ -317,6 +317,7 @@ fn a_referenced_source_must_be_there_and_have_the_version_that_is_asked_for() {
     assert_conditions!(plan(&app, &empty(), noon()), { Blocked: True/MissingChartSource });
     let with_tag = |tag: &str| {
         let mut source = Source::default();
+        source.spec.url = "oci://registry.example/charts/web".to_owned();
         source.spec.reference.tag = tag.to_owned();
         plan(&app, &World { source: Seen::Known(Sight::Present(source)), ..empty() }, noon())
     };
@@ -354,6 +355,7 @@ fn a_version_that_the_referenced_source_does_not_have_needs_a_person_and_what_ru
         json!({"sourceRef": {"kind": "OCIRepository", "name": "charts"}, "name": "web", "version": "1.2.0"});
     set(&mut app, "chart", reference);
     let mut source = fetched(&app, DIGEST_1_2);
+    source.spec.url = "oci://registry.example/charts/web".to_owned();
     source.spec.reference.tag = "1.2.0".to_owned();
     let world = world(source, released(&app, "1.2.0", DIGEST_1_2));
     let app = after(app.clone(), &plan(&app, &world, noon()));
