@@ -75,6 +75,16 @@ impl<K> Found<K> {
         }
     }
 
+    /// The same of something else.
+    pub fn map<T>(self, map: impl FnMut(K) -> T) -> Found<T> {
+        match self {
+            Found::NotYet => Found::NotYet,
+            Found::Unlisted(why) => Found::Unlisted(why),
+            Found::NotInstalled => Found::NotInstalled,
+            Found::Objects(objects) => Found::Objects(objects.into_iter().map(map).collect()),
+        }
+    }
+
     /// What is known at this stage; the objects only if the cache shows them.
     pub(crate) fn at(progress: &Progress, objects: impl FnOnce() -> Vec<K>) -> Self {
         match progress {
