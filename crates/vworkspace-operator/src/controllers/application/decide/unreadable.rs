@@ -10,6 +10,10 @@ use vworkspace_api::application_instance::{
 };
 
 use super::status::finish;
+use crate::one_line::one_line;
+
+/// What is wrong is told up to this length: it quotes what was found.
+const LONGEST: usize = 400;
 
 /// What was said of the release before is not known any more; that something was once installed is not forgotten.
 pub(in crate::controllers::application) fn unreadable(
@@ -19,10 +23,11 @@ pub(in crate::controllers::application) fn unreadable(
     let mut status = status.unwrap_or_default();
     let at = Moment { generation, now };
     let message = format!(
-        "The object cannot be read: {why}. Correct it, or upgrade the operator if it is older than the CRD."
+        "The object cannot be read: {}. Correct it, or upgrade the operator if it is older than the CRD.",
+        one_line(why, LONGEST)
     );
     let conditions = &mut status.conditions;
-    conditions.set(Ready::Blocked, message.clone(), at);
+    conditions.set(Ready::Blocked, format!("{}: {message}", Blocked::InvalidSpec.row().reason), at);
     conditions.set(Blocked::InvalidSpec, message, at);
     conditions.set(Reconciling::Stable, "Nothing is done for an object that cannot be read.", at);
     if conditions.read::<Degraded>().is_none() {
