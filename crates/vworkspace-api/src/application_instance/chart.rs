@@ -158,6 +158,17 @@ pub enum ChartSourceKind {
     HelmRepository,
 }
 
+impl ChartSourceKind {
+    /// The kind, as Kubernetes names it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            ChartSourceKind::OciRepository => "OCIRepository",
+            ChartSourceKind::HelmRepository => "HelmRepository",
+        }
+    }
+}
+
 /// A Secret of the same namespace.
 #[derive(KubeSchema, Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -128,7 +128,7 @@ impl<'a> Order<'a> {
 
     /// What the source's kind is called.
     pub(crate) fn source_kind_name(&self) -> &'static str {
-        if self.is_oci() { "OCIRepository" } else { "HelmRepository" }
+        self.wish.source_kind().name()
     }
 
     /// The digest of what the spec asks of Flux, pauses apart: what an approval is bound to.

@@ -333,7 +333,8 @@ fn is_namespace_ending(app: &ApplicationInstance, view: &View<'_, Question>) -> 
     }
 }
 
-fn described(kind: &str, meta: &ObjectMeta) -> String {
+/// An object by kind and name, and what holds it.
+pub(crate) fn described(kind: &str, meta: &ObjectMeta) -> String {
     let name = meta.name.as_deref().unwrap_or_default();
     match meta.finalizers.as_deref().unwrap_or_default() {
         [] => format!("{kind} {name}"),

@@ -5,7 +5,8 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use operator_kit::{Absence, Child, Deletion, Finalizer, Interest, Plan, Sight};
 use vworkspace_api::application_instance::{
-    ApplicationInstance, ApplicationInstanceStatus, Degraded, Deleting, DeletionPolicy, Ready, Reconciling,
+    ApplicationInstance, ApplicationInstanceStatus, ChartSourceKind, Degraded, Deleting, DeletionPolicy,
+    Ready, Reconciling,
 };
 
 use super::chart_source::{SourceTrouble, source_trouble};
@@ -15,8 +16,8 @@ use super::status::{History, finish, moment, unblocked};
 use crate::controllers::application::asking::Question;
 use crate::controllers::application::children::{self, Suspension};
 use crate::controllers::application::looking;
-use crate::controllers::application::observe::{Leftovers, World};
-use crate::flux::{HelmRelease, condition};
+use crate::controllers::application::observe::{Leftovers, World, described};
+use crate::flux::{HelmRelease, HelmRepository, OciRepository, Source, condition};
 
 /// As many objects are named in a message.
 const MOST_NAMED: usize = 5;
@@ -53,9 +54,7 @@ pub(super) fn plan(
     }
     let finalizer = if step == Step::Done { Finalizer::Release } else { Finalizer::Hold };
     let status = status(app, world, &step, now);
-    // In a namespace that is being deleted as a whole nobody may look any more.
-    let gone = vec![Absence::of::<HelmRelease>(children::release_key(app))];
-    let gone = if world.is_namespace_ending { Vec::new() } else { gone };
+    let gone = gone(app, world);
     let (mut children, mut deletions) = (Vec::new(), Vec::new());
     match step {
         Step::Prepare(child) => children.push(*child),
@@ -111,16 +110,36 @@ fn after_release(app: &ApplicationInstance, world: &World) -> Step {
     }
 }
 
-/// The sources are ours; Flux has nothing to put right when they go, so nobody waits for it.
+/// The sources are ours, and go last.
 fn after_objects(world: &World) -> Step {
     let sources = match &world.own_sources {
         Ok(sources) => sources,
         Err(why) => return Step::Hidden(why.clone()),
     };
-    let left = sources.iter().filter(|(_, source)| source.metadata.deletion_timestamp.is_none());
+    let (going, left): (Vec<_>, Vec<_>) =
+        sources.iter().partition(|(_, source)| source.metadata.deletion_timestamp.is_some());
     let deletions: Vec<Deletion> =
-        left.filter_map(|(kind, source)| children::delete_source(source, *kind)).collect();
-    if deletions.is_empty() { Step::Done } else { Step::DeleteSources(deletions) }
+        left.into_iter().filter_map(|(kind, source)| children::delete_source(source, *kind)).collect();
+    let named = |(kind, source): &(ChartSourceKind, Source)| described(kind.name(), &source.metadata);
+    match going.as_slice() {
+        _ if !deletions.is_empty() => Step::DeleteSources(deletions),
+        [] => Step::Done,
+        going => Step::WaitForObjects(going.iter().copied().map(named).collect()),
+    }
+}
+
+/// Everything of ours that the API server itself must not know any more. In a namespace that is being deleted as a whole
+/// nobody may look, and everything goes.
+fn gone(app: &ApplicationInstance, world: &World) -> Vec<Absence> {
+    if world.is_namespace_ending {
+        return Vec::new();
+    }
+    let key = || children::release_key(app);
+    vec![
+        Absence::of::<HelmRelease>(key()),
+        Absence::of::<OciRepository>(key()),
+        Absence::of::<HelmRepository>(key()),
+    ]
 }
 
 fn progress(app: &ApplicationInstance, release: &HelmRelease) -> String {

@@ -22,7 +22,7 @@ fn deletion_deletes_the_release_waits_for_flux_and_lets_go() {
 
     let done = plan(&app, &World { release: Sight::Absent, ..known.clone() }, noon());
     assert_eq!((done.deletions.len(), done.finalizer), (0, Finalizer::Release));
-    assert_eq!(done.gone, [Absence::of::<HelmRelease>(ObjectKey::namespaced("shop", "web"))]);
+    assert!(done.gone.contains(&Absence::of::<HelmRelease>(ObjectKey::namespaced("shop", "web"))));
     // A cache that is behind shows no release either: what the API server said of it is told.
     let refusal = Refusal {
         object: "HelmRelease shop/web".to_owned(),
@@ -62,7 +62,7 @@ fn an_orphaned_release_is_suspended_before_it_is_deleted() {
 }
 
 #[test]
-fn our_own_sources_go_after_the_release_and_nobody_waits_for_flux_to_let_go_of_them() {
+fn our_own_sources_go_after_the_release_and_are_waited_for() {
     let (app, known) = running();
     let app = deleted(app);
     let Seen::Known(Sight::Present(source)) = known.source.clone() else { panic!("no source") };
@@ -80,8 +80,14 @@ fn our_own_sources_go_after_the_release_and_nobody_waits_for_flux_to_let_go_of_t
 
     let mut going = source;
     going.metadata.deletion_timestamp.clone_from(&app.metadata.deletion_timestamp);
-    let last = plan(&app, &World { own_sources: own(going), ..gone }, noon());
-    assert_eq!((last.deletions.len(), last.finalizer), (0, Finalizer::Release));
+    going.metadata.finalizers = Some(vec!["finalizers.fluxcd.io".to_owned()]);
+    let waiting = plan(&app, &World { own_sources: own(going), ..gone.clone() }, noon());
+    assert_eq!((waiting.deletions.len(), waiting.finalizer), (0, Finalizer::Hold));
+    assert_conditions!(waiting, { Deleting: True/WaitingForChildResources });
+    let message = &waiting.status.conditions.get("Deleting").unwrap().message;
+    assert_eq!(message, "Still terminating: OCIRepository web (held by finalizers.fluxcd.io).");
+    let last = plan(&app, &World { own_sources: Ok(Vec::new()), ..gone }, noon());
+    assert_eq!((last.gone.len(), last.finalizer), (3, Finalizer::Release));
 }
 
 #[test]
