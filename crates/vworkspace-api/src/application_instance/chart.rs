@@ -52,7 +52,7 @@ const EXACT_VERSION: &str =
     // Flux takes another name for another release: it uninstalls the one that runs.
     validation = rule::block_found(
         "self.name == oldSelf.name || (has(self.replace) && self.replace == self.name)",
-        "\"spec.chart.name was '\" + oldSelf.name + \"' and would become '\" + self.name + \"'; expected no change, because Flux would uninstall the running release and its volumes would be lost: if that is meant, set spec.chart.replace to '\" + self.name + \"' in the same change\""
+        "\"spec.chart.name was '\" + oldSelf.name + \"' and would become '\" + self.name + \"'; expected no change, because Flux would uninstall the running release and its volumes would be lost: if that is meant, set spec.chart.replace to the new name in the same change\""
     )
 )]
 #[serde(rename_all = "camelCase")]

@@ -37,8 +37,8 @@ pub struct ApplicationInstanceStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_approved_change: Option<ApprovedChange>,
 
-    /// true while Flux's words can quote values of a Secret: a release with such values was handed to Flux, and none without
-    /// has been seen to succeed since. Its words are then told without what could be a value. Not set otherwise.
+    /// true while Flux's words can quote values of a Secret: a release with such values was, or may have been, handed to
+    /// Flux, and none without has been seen to succeed since. Its words are then told without what could be a value. Not set otherwise.
     #[serde(default, skip_serializing_if = "is_default")]
     pub secret_values: bool,
 

@@ -242,7 +242,7 @@ const CRON_WORD: &str = "spec.maintenanceWindows[].schedule is '@daily'; expecte
 
 const CHART_NAME: &str = "spec.chart.name was 'shop' and would become 'store'; expected no change, because Flux would uninstall \
                           the running release and its volumes would be lost: if that is meant, set spec.chart.replace to \
-                          'store' in the same change";
+                          the new name in the same change";
 
 /// A change to the stored object that is taken.
 pub(super) const TAKEN_LATER: &[&str] = &[
