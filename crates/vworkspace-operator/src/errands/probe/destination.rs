@@ -4,6 +4,7 @@
 //! anywhere else. A Service with a selector leads to pods of its own namespace. One without, or of type ExternalName, leads
 //! wherever somebody says.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use k8s_openapi::api::core::v1::{Service, ServiceSpec};
@@ -32,7 +33,7 @@ pub(crate) fn destination(service: &Service, port: u16) -> Result<Destination, S
             "is of type ExternalName and leads to '{outside}'; expected one that leads to pods of this namespace"
         )));
     }
-    if spec.selector.as_ref().is_none_or(|selector| selector.is_empty()) {
+    if spec.selector.as_ref().is_none_or(BTreeMap::is_empty) {
         return Err(refused(
             "has no selector, so it can lead anywhere; expected one that leads to pods of this namespace"
                 .to_owned(),

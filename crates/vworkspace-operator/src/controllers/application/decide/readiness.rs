@@ -36,11 +36,12 @@ pub(super) fn checks(app: &ApplicationInstance, world: &World) -> Checks {
 }
 
 fn failure(check: &NamedCheck) -> Option<String> {
-    let message = match (&check.asking, settled(check.checked.as_ref())) {
-        (Asking::Refused(message), _) | (_, Some(Checked::Fails(message))) => message,
-        _ => return None,
-    };
-    Some(format!("Check '{}' fails: {message}.", check.name))
+    match (&check.asking, settled(check.checked.as_ref())) {
+        (Asking::Refused(message), _) | (_, Some(Checked::Fails(message))) => {
+            Some(format!("Check '{}' fails: {message}.", check.name))
+        }
+        _ => None,
+    }
 }
 
 fn is_pending(check: &NamedCheck) -> bool {

@@ -311,7 +311,7 @@ mod tests {
         ];
         for (text, expected) in table {
             let kept = Schema::read(text.as_bytes()).unwrap();
-            assert_eq!(kept.nodes(), expected, "{}", &text[..30]);
+            assert_eq!(kept.nodes(), expected, "{:?}", text.get(..30));
         }
         let long = format!(r##"{{"$ref": "#/{0}", "description": "{0}"}}"##, "x".repeat(1_000_000));
         let schema = Schema::read(long.as_bytes()).unwrap();

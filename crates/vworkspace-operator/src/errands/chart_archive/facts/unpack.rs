@@ -24,12 +24,12 @@ pub(super) fn files(archive: impl Read) -> Result<Files, String> {
     let mut archive = Archive::new(Limited { inner: MultiGzDecoder::new(archive), left: UNPACKED_LIMIT });
     // Raw: otherwise a long name or other extension of the next entry is held as a whole, however long it is. The two
     // files have short names.
-    let entries = archive.entries().map_err(broken)?.raw(true);
+    let entries = archive.entries().map_err(|error| broken(&error))?.raw(true);
     for (count, entry) in entries.enumerate() {
         if count >= ENTRY_LIMIT {
             return Err(format!("it holds more than {ENTRY_LIMIT} files"));
         }
-        let entry = entry.map_err(broken)?;
+        let entry = entry.map_err(|error| broken(&error))?;
         if !entry.header().entry_type().is_file() {
             continue;
         }
@@ -51,11 +51,11 @@ fn content(mut entry: Entry<'_, impl Read>, name: &str, limit: usize) -> Result<
     let too_large = || format!("its {name} has more than {} KiB", limit >> 10);
     let size = usize::try_from(entry.size()).ok().filter(|size| *size <= limit).ok_or_else(too_large)?;
     let mut content = vec![0; size];
-    entry.read_exact(&mut content).map_err(broken)?;
+    entry.read_exact(&mut content).map_err(|error| broken(&error))?;
     Ok(content)
 }
 
-fn broken(error: io::Error) -> String {
+fn broken(error: &io::Error) -> String {
     match error.get_ref() {
         Some(inner) if inner.is::<TooLarge>() => inner.to_string(),
         _ => "it is no complete tar.gz archive".to_owned(),
