@@ -71,11 +71,12 @@ conditions! {
         }
         True HelmReleaseReadyWithWarnings seed "0.1.0" {
             meaning: "The application is available, but something deserves attention before the next \
-                      change: a Helm test that failed and is ignored, or a chart or values key marked as \
-                      deprecated. The message has the text.",
+                      change: a Helm test that failed and is ignored, an ExternalSecret that cannot be \
+                      refreshed while its Secret is there, or a chart or values key marked as deprecated. \
+                      The message has the text.",
             look: [DESCRIBE, RELEASE],
-            fix: "Read the message: replace the deprecated key or chart, or repair the test. The warning \
-                  goes with the next successful release.",
+            fix: "Read the message: replace the deprecated key or chart, repair the test, or see why the \
+                  store of the ExternalSecret does not answer. The warning goes when it is put right.",
         }
         True Placeholder ours "0.1.0" {
             meaning: "The instance is a placeholder (spec.mode): there is nothing to install, it only \

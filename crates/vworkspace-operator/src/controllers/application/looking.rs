@@ -39,6 +39,18 @@ pub(crate) fn values_object(app: &ApplicationInstance) -> Option<Interest> {
     }
 }
 
+/// A Service that a readiness check names and that is not among those of the release, which are watched anyway.
+pub(crate) fn checked_service(namespace: &str, name: &str) -> Interest {
+    Interest::of::<Service>(Selection::named(name).within(namespace))
+}
+
+/// The Secret that an ExternalSecret promises, while it is not synced. Nothing but its metadata, as above.
+pub(crate) fn promised_secret(external: &ExternalSecret) -> Option<Interest> {
+    let namespace = external.metadata.namespace.as_deref()?;
+    let selection = Selection::named(external.target()).within(namespace).metadata_only();
+    Some(Interest::of::<Secret>(selection))
+}
+
 /// The release's objects of the kinds that charts are made of, while it is being uninstalled. Workloads stand for their
 /// pods, because they are deleted in the foreground; Secrets are nobody's to look at.
 pub(crate) fn leftovers(app: &ApplicationInstance) -> Vec<Interest> {

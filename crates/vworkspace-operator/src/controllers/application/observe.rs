@@ -5,16 +5,18 @@ use k8s_openapi::api::core::v1::{ConfigMap, Event, Service};
 use k8s_openapi::api::networking::v1::Ingress;
 use kube::api::ObjectMeta;
 use kube::{Resource, ResourceExt};
-use operator_kit::{Found, ObjectKey, Refusal, Sight, View, decode};
-use vworkspace_api::application_instance::{ApplicationInstance, Chart, ChartSource, ChartSourceKind, Ready};
+use operator_kit::{Found, Interest, ObjectKey, Refusal, Sight, View, decode};
+use vworkspace_api::application_instance::{
+    ApplicationInstance, Chart, ChartSource, ChartSourceKind, ReadinessCheck, Ready,
+};
 
 use super::asking::{Asked, Checked, Question, Reply};
 use super::{children, looking};
 use crate::catalog_policy::CatalogPolicy;
 use crate::certificates::Certificate;
 use crate::errands::chart_archive::{ArtifactRef, ChartFacts};
-use crate::errands::probe::Check;
-use crate::external_secrets::ExternalSecret;
+use crate::errands::probe::{Check, destination};
+use crate::external_secrets::{ExternalSecret, Presence, Promised};
 use crate::flux::{Artifact, HelmChart, HelmRelease, HelmRepository, OciRepository, Source};
 
 /// The world around one instance.
@@ -39,7 +41,7 @@ pub(crate) struct World {
     /// Nothing without cert-manager.
     pub(crate) certificates: Option<Vec<Certificate>>,
     /// Nothing without external-secrets.
-    pub(crate) external_secrets: Option<Vec<ExternalSecret>>,
+    pub(crate) external_secrets: Option<Vec<Promised>>,
     pub(crate) drift: Option<Drift>,
     /// The Secret or ConfigMap with the values, while it is looked at.
     pub(crate) values_object: Option<Version>,
@@ -99,9 +101,23 @@ pub(crate) enum Leftovers {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct NamedCheck {
     pub(crate) name: String,
-    /// What is asked, or why it cannot be.
-    pub(crate) asked: Result<Asked, String>,
+    pub(crate) asking: Asking,
+    /// Its Service, if it is not one of the release: those are watched anyway.
+    pub(crate) looks_at: Option<Interest>,
     pub(crate) checked: Option<Checked>,
+}
+
+/// What is asked for a readiness check.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Asking {
+    /// Nothing: the spec is wrong.
+    Invalid(String),
+    /// Nothing yet: the Service has not been looked for.
+    NotYet,
+    /// Nothing: the Service does not exist, or is none that is asked.
+    Refused(String),
+    /// This.
+    Asked(Asked),
 }
 
 /// What the chart says of itself.
@@ -137,6 +153,8 @@ pub(crate) fn world(app: &ApplicationInstance, view: &View<'_, Question>, policy
             outdated([(ChartSourceKind::OciRepository, &oci), (ChartSourceKind::HelmRepository, &helm)]),
         ),
     };
+    // One that cannot be read is none that we know.
+    let services: Vec<Service> = view.caches.named(&key);
     World {
         chart: chart(source.present(), helm_chart.as_ref(), view),
         source,
@@ -146,15 +164,14 @@ pub(crate) fn world(app: &ApplicationInstance, view: &View<'_, Question>, policy
         cluster: view.cluster.to_owned(),
         policy: catalog_policy(view, policy),
         dependencies: dependencies(app, view, &namespace),
-        // One that cannot be read is none that we know.
-        services: view.caches.named(&key),
         ingresses: view.caches.named(&key),
         certificates: view.caches.is_installed::<Certificate>().then(|| view.caches.named(&key)),
-        external_secrets: view.caches.is_installed::<ExternalSecret>().then(|| view.caches.named(&key)),
+        external_secrets: view.caches.is_installed::<ExternalSecret>().then(|| promised(view, &key)),
         drift: drift(view, &key),
         values_object: looking::values_object(app).and_then(|interest| version(&view.find(&interest))),
         leftovers: leftovers(app, view),
-        checks: checks(app, view, &namespace),
+        checks: checks(app, view, &namespace, &services),
+        services,
         release,
     }
 }
@@ -310,27 +327,105 @@ fn described(kind: &str, meta: &ObjectMeta) -> String {
     }
 }
 
-fn checks(app: &ApplicationInstance, view: &View<'_, Question>, namespace: &str) -> Vec<NamedCheck> {
-    let check = |spec: &vworkspace_api::application_instance::ReadinessCheck| {
-        let asked = Check::new(namespace, spec).map(|check| Asked {
-            check,
-            interval: spec.interval.into(),
-            threshold: u32::try_from(spec.failure_threshold).unwrap_or(1).max(1),
-        });
-        let reply = asked.as_ref().ok().and_then(|asked| view.answer(&Question::Check(asked.clone())));
+/// Whether the Secrets are there that ExternalSecrets of the release promise.
+fn promised(view: &View<'_, Question>, release: &ObjectKey) -> Vec<Promised> {
+    let presence = |external: &ExternalSecret| match looking::promised_secret(external) {
+        Some(interest) => match view.find(&interest) {
+            Found::Objects(objects) if objects.is_empty() => Presence::Absent,
+            Found::Objects(_) => Presence::Present,
+            Found::NotYet | Found::NotInstalled => Presence::NotYet,
+        },
+        None => Presence::NotYet,
+    };
+    let external = view.caches.named::<ExternalSecret>(release).into_iter();
+    external.map(|external| Promised { secret: presence(&external), external }).collect()
+}
+
+fn checks(
+    app: &ApplicationInstance,
+    view: &View<'_, Question>,
+    namespace: &str,
+    of_release: &[Service],
+) -> Vec<NamedCheck> {
+    let check = |spec: &ReadinessCheck| {
+        let (asking, looks_at) = match Check::new(namespace, spec) {
+            Ok(check) => {
+                let (service, looks_at) = checked_service(view, namespace, check.service(), of_release);
+                (asking(spec, check, namespace, &service), looks_at)
+            }
+            Err(wrong) => (Asking::Invalid(wrong), None),
+        };
+        let reply = match &asking {
+            Asking::Asked(asked) => view.answer(&Question::Check(asked.clone())),
+            Asking::Invalid(_) | Asking::NotYet | Asking::Refused(_) => None,
+        };
         let checked = reply.and_then(|reply| match reply {
             Reply::Check(checked) => Some(checked),
             Reply::Chart(_) => None,
         });
-        NamedCheck { name: spec.name.clone(), asked, checked }
+        NamedCheck { name: spec.name.clone(), asking, looks_at, checked }
     };
     app.spec.readiness_checks.iter().map(check).collect()
 }
 
+/// A Service that a check names, and what has to be looked at for it.
+fn checked_service(
+    view: &View<'_, Question>,
+    namespace: &str,
+    name: &str,
+    of_release: &[Service],
+) -> (Seen<Service>, Option<Interest>) {
+    let is_named = |service: &&Service| {
+        let meta = &service.metadata;
+        meta.namespace.as_deref() == Some(namespace) && meta.name.as_deref() == Some(name)
+    };
+    if let Some(service) = of_release.iter().find(is_named) {
+        return (Seen::Known(Sight::Present(service.clone())), None);
+    }
+    let interest = looking::checked_service(namespace, name);
+    let seen = match view.find(&interest) {
+        Found::NotYet => Seen::NotYet,
+        Found::NotInstalled => Seen::Known(Sight::NotInstalled),
+        Found::Objects(objects) => Seen::Known(match objects.first().map(|object| decode(object)) {
+            None => Sight::Absent,
+            Some(Ok(service)) => Sight::Present(service),
+            Some(Err(error)) => Sight::Unreadable(error.to_string()),
+        }),
+    };
+    (seen, Some(interest))
+}
+
+/// What is asked of a Service, as far as it is one that is asked.
+fn asking(spec: &ReadinessCheck, check: Check, namespace: &str, service: &Seen<Service>) -> Asking {
+    let named = || format!("Service {namespace}/{}", check.service());
+    let service = match service {
+        Seen::NotYet => return Asking::NotYet,
+        Seen::Known(Sight::Absent | Sight::NotInstalled) => {
+            return Asking::Refused(format!("{} does not exist", named()));
+        }
+        Seen::Known(Sight::Unreadable(why)) => {
+            return Asking::Refused(format!("{} cannot be read: {why}", named()));
+        }
+        Seen::Known(Sight::Present(service)) => service,
+    };
+    match destination(service, check.port()) {
+        Ok(to) => Asking::Asked(Asked {
+            check,
+            to,
+            interval: spec.interval.into(),
+            threshold: u32::try_from(spec.failure_threshold).unwrap_or(1).max(1),
+        }),
+        Err(why) => Asking::Refused(why),
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value, json};
+
     use super::*;
     use crate::controllers::application::decide::testing::{instance, owned};
+    use crate::errands::probe::Destination;
 
     #[test]
     fn a_release_of_another_instance_is_not_seen() {
@@ -340,5 +435,25 @@ mod tests {
         let release = HelmRelease { metadata: owned(&other), ..HelmRelease::default() };
         assert_eq!(own(&app, Sight::Present(release.clone())), Sight::Absent);
         assert_eq!(own(&other, Sight::Present(release.clone())), Sight::Present(release));
+    }
+
+    #[test]
+    fn a_service_is_asked_once_it_has_been_seen_and_leads_to_pods_of_the_namespace() {
+        let spec = json!({"name": "web", "tcp": {"service": "web", "port": 80}});
+        let spec: ReadinessCheck = serde_json::from_value(spec).unwrap();
+        let asking =
+            |service: Seen<Service>| asking(&spec, Check::new("shop", &spec).unwrap(), "shop", &service);
+        let service = |spec: Value| {
+            let object = json!({"metadata": {"name": "web", "namespace": "shop"}, "spec": spec});
+            Seen::Known(Sight::Present(serde_json::from_value(object).unwrap()))
+        };
+        assert_eq!(asking(Seen::NotYet), Asking::NotYet);
+        let absent = Asking::Refused("Service shop/web does not exist".to_owned());
+        assert_eq!(asking(Seen::Known(Sight::Absent)), absent);
+        let outside = asking(service(json!({"type": "ExternalName", "externalName": "db.other.svc"})));
+        assert!(matches!(&outside, Asking::Refused(why) if why.contains("ExternalName")), "{outside:?}");
+        let inside = json!({"clusterIP": "10.96.0.9", "selector": {"app": "web"}, "ports": [{"port": 80}]});
+        let to = Destination::ClusterIps(vec!["10.96.0.9".parse().unwrap()]);
+        assert!(matches!(asking(service(inside)), Asking::Asked(asked) if asked.to == to));
     }
 }

@@ -4,15 +4,15 @@ use conditions::Reason;
 use jiff::Timestamp;
 use operator_kit::{Cause, Sight};
 use tracing::debug;
-use vworkspace_api::application_instance::{ApplicationInstance, Blocked};
+use vworkspace_api::application_instance::{ApplicationInstance, Blocked, Ready};
 
 use super::chart_source::SourceTrouble;
 use super::reading::{Reading, said, values_complaint};
 use super::{approval, pause};
 use crate::catalog_policy::CatalogPolicy;
 use crate::controllers::application::children::{Order, oci_tag};
-use crate::controllers::application::observe::{Seen, World};
-use crate::external_secrets;
+use crate::controllers::application::observe::{Asking, Seen, World};
+use crate::external_secrets::{Promised, Standing};
 use crate::inline_secrets;
 use crate::quotation::{Quotes, safe};
 
@@ -93,7 +93,7 @@ pub(super) const RULES: &[Rule] = &[
     rule(Blocked::PolicyDenied, "the API server refuses a child of the instance", refused),
     rule(Blocked::MissingChartSource, "the chart or its version does not exist", missing_chart),
     rule(Blocked::MissingSecret, "a Secret or ConfigMap with values, or its key, is missing", missing_values),
-    rule(Blocked::MissingSecret, "an ExternalSecret of the release is not synced", unsynced_secret),
+    rule(Blocked::MissingSecret, "the Secret that an ExternalSecret of the release promises does not exist", unsynced_secret),
     rule(Blocked::PolicyDenied, "the API server refuses an object of the release", denied_at_flux),
 ];
 
@@ -120,7 +120,7 @@ fn invalid_spec(Situation { app, world, order, now, .. }: Situation<'_>) -> Opti
         Err(missing) => Some(missing.to_owned()),
         Ok(_) => pause::bad_window(app, now).or_else(|| inline_secret(app)).or_else(|| {
             world.checks.iter().find_map(|check| {
-                let wrong = check.asked.as_ref().err()?;
+                let Asking::Invalid(wrong) = &check.asking else { return None };
                 Some(format!("spec.readinessChecks '{}': {wrong}.", check.name))
             })
         }),
@@ -284,9 +284,25 @@ fn told_before(app: &ApplicationInstance, reason: Blocked) -> Option<String> {
 }
 
 /// A Secret that external-secrets promised and has not written.
-fn unsynced_secret(Situation { world, .. }: Situation<'_>) -> Option<Blocker> {
-    let waiting = world.external_secrets.iter().flatten().find_map(external_secrets::waiting_for);
+fn unsynced_secret(Situation { app, world, .. }: Situation<'_>) -> Option<Blocker> {
+    let missing = |promised: &Promised| match promised.standing() {
+        Standing::Missing(message) => Some(message),
+        Standing::Unseen => told_before_of(app, promised),
+        Standing::Synced | Standing::Outdated(_) => None,
+    };
+    let waiting = world.external_secrets.iter().flatten().find_map(missing);
     waiting.map(|message| Blocker::AtFlux(Blocked::MissingSecret, message))
+}
+
+/// That the Secret is missing, if it was when it was last looked for.
+fn told_before_of(app: &ApplicationInstance, promised: &Promised) -> Option<String> {
+    let conditions = &app.status.as_ref()?.conditions;
+    let waits = conditions.read::<Ready>() == Some(Ready::WaitingForSecret);
+    let is_blocked = conditions.read::<Blocked>() == Some(Blocked::MissingSecret);
+    let told = [(waits, Ready::TYPE.name), (is_blocked, Blocked::TYPE.name)].into_iter();
+    let messages = told.filter_map(|(is_told, type_)| conditions.get(type_).filter(|_| is_told));
+    let start = format!("{} ", promised.external.in_words());
+    messages.map(|known| known.message.clone()).find(|message| message.starts_with(&start))
 }
 
 /// An admission policy, a quota or missing rights of Flux.

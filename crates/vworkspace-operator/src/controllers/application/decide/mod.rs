@@ -138,6 +138,7 @@ fn managed(
             .then(|| reading::failed_before(app, world))
             .flatten(),
         missing_secret,
+        is_secret_unseen: readiness::is_secret_unseen(world),
         certificate: readiness::missing_certificate(world, now),
         checks: readiness::checks(app, world),
         warnings: readiness::warnings(app, world),
@@ -165,7 +166,11 @@ fn managed(
         children: handover.children,
         deletions: handover.deletions,
         nudges: request::nudges(app, world, pause),
-        interests: interests(app, request::values_are_in_trouble(world)),
+        interests: interests(app, request::values_are_in_trouble(world))
+            .into_iter()
+            .chain(readiness::services(app, world, is_released))
+            .chain(readiness::promised_secrets(world))
+            .collect(),
         errands: readiness::questions(app, world, is_released),
         wake_at: wake_at.into_iter().flatten().filter(|at| *at > now).min(),
         ..Plan::only_status(Finalizer::Hold, status)

@@ -1,14 +1,17 @@
 //! Whether the application answers, beyond what Flux knows.
 
 use jiff::Timestamp;
+use operator_kit::Interest;
 use vworkspace_api::application_instance::{ApplicationInstance, Degraded};
 
 use super::reading::said;
 
 use crate::certificates;
-use crate::controllers::application::asking::{Asked, Checked, Question};
-use crate::controllers::application::observe::{ChartReading, NamedCheck, World};
+use crate::controllers::application::asking::{Checked, Question};
+use crate::controllers::application::looking;
+use crate::controllers::application::observe::{Asking, ChartReading, NamedCheck, World};
 use crate::errands::chart_archive;
+use crate::external_secrets::{Promised, Standing};
 use crate::flux::condition;
 
 /// How the checks of the spec stand.
@@ -32,8 +35,10 @@ pub(super) fn checks(app: &ApplicationInstance, world: &World) -> Checks {
 }
 
 fn failure(check: &NamedCheck) -> Option<String> {
-    match settled(check.checked.as_ref()) {
-        Some(Checked::Fails(message)) => Some(format!("Check '{}' fails: {message}.", check.name)),
+    match (&check.asking, settled(check.checked.as_ref())) {
+        (Asking::Refused(message), _) | (_, Some(Checked::Fails(message))) => {
+            Some(format!("Check '{}' fails: {message}.", check.name))
+        }
         _ => None,
     }
 }
@@ -84,16 +89,36 @@ fn serves(known: &str, host: &str) -> bool {
 /// What to ask from now on: the chart as soon as there is one, the Services once the release is in place, and for as long as
 /// one of them is said not to answer.
 pub(super) fn questions(app: &ApplicationInstance, world: &World, is_released: bool) -> Vec<Question> {
-    let degraded = app.status.as_ref().and_then(|status| status.conditions.read::<Degraded>());
-    let is_released = is_released || degraded == Some(Degraded::EndpointUnreachable);
     let chart = match &world.chart {
         ChartReading::Absent => None,
         ChartReading::Pending(artifact) | ChartReading::Done(artifact, _) => {
             Some(Question::Chart(artifact.clone()))
         }
     };
-    let asked = world.checks.iter().filter(|_| is_released).filter_map(|check| check.asked.as_ref().ok());
-    chart.into_iter().chain(asked.map(|asked: &Asked| Question::Check(asked.clone()))).collect()
+    let asked = checks_to_make(app, world, is_released).filter_map(|check| match &check.asking {
+        Asking::Asked(asked) => Some(Question::Check(asked.clone())),
+        Asking::Invalid(_) | Asking::NotYet | Asking::Refused(_) => None,
+    });
+    chart.into_iter().chain(asked).collect()
+}
+
+/// The Services to look at, for as long as they are asked.
+pub(super) fn services(
+    app: &ApplicationInstance,
+    world: &World,
+    is_released: bool,
+) -> impl Iterator<Item = Interest> {
+    checks_to_make(app, world, is_released).filter_map(|check| check.looks_at.clone())
+}
+
+fn checks_to_make<'a>(
+    app: &ApplicationInstance,
+    world: &'a World,
+    is_released: bool,
+) -> impl Iterator<Item = &'a NamedCheck> + use<'a> {
+    let degraded = app.status.as_ref().and_then(|status| status.conditions.read::<Degraded>());
+    let is_asked = is_released || degraded == Some(Degraded::EndpointUnreachable);
+    world.checks.iter().filter(move |_| is_asked)
 }
 
 /// The first certificate of the release that has not been issued.
@@ -104,19 +129,42 @@ pub(super) fn missing_certificate(world: &World, now: Timestamp) -> Option<Strin
         .find_map(|certificate| certificates::waiting_for(certificate, now))
 }
 
-/// What deserves attention although everything runs; `None` while nothing is known of the chart.
+/// The Secrets to look at, because an ExternalSecret of the release is not synced.
+pub(super) fn promised_secrets(world: &World) -> impl Iterator<Item = Interest> {
+    let promised = world.external_secrets.iter().flatten();
+    let unsynced = promised.filter(|promised| promised.standing() != Standing::Synced);
+    unsynced.filter_map(|promised| looking::promised_secret(&promised.external))
+}
+
+/// Whether nobody knows yet if a Secret that an ExternalSecret promises is there.
+pub(super) fn is_secret_unseen(world: &World) -> bool {
+    standings(world).any(|standing| standing == Standing::Unseen)
+}
+
+fn standings(world: &World) -> impl Iterator<Item = Standing> {
+    world.external_secrets.iter().flatten().map(Promised::standing)
+}
+
+/// What deserves attention although everything runs; `None` while something of it is not known.
 pub(super) fn warnings(app: &ApplicationInstance, world: &World) -> Option<Vec<String>> {
-    let failed_test = failed_test(app, world);
+    if is_secret_unseen(world) {
+        return None;
+    }
+    let outdated = standings(world).filter_map(|standing| match standing {
+        Standing::Outdated(message) => Some(message),
+        Standing::Synced | Standing::Unseen | Standing::Missing(_) => None,
+    });
+    let known: Vec<_> = failed_test(app, world).into_iter().chain(outdated).collect();
     let of_chart = match &world.chart {
         ChartReading::Done(_, Some(facts)) => {
             let none = serde_json::Map::new();
             let inline = app.spec.values.as_ref().and_then(|values| values.inline.as_ref());
             chart_archive::warnings(facts, inline.unwrap_or(&none))
         }
-        _ if failed_test.is_some() => Vec::new(),
+        _ if !known.is_empty() => Vec::new(),
         ChartReading::Absent | ChartReading::Pending(_) | ChartReading::Done(_, None) => return None,
     };
-    Some(failed_test.into_iter().chain(of_chart).collect())
+    Some(known.into_iter().chain(of_chart).collect())
 }
 
 /// A Helm test that failed and is ignored.

@@ -6,7 +6,7 @@ use super::Change;
 use super::chart_source::SourceTrouble;
 use super::readiness::Checks;
 use super::reading::{Failure, Left, Reading, Then};
-use super::status::{AWAITED, Facts, History, Rule, Said, rule};
+use super::status::{Facts, History, Rule, Said, rule};
 use crate::flux::Snapshot;
 
 /// In the order in which they are asked; the first that has something to say decides. An instance that is being deleted
@@ -89,16 +89,17 @@ fn check_fails(facts: &Facts<'_>, history: History) -> Option<Said<Ready>> {
     match &facts.checks {
         Checks::Fail(message) => Some(Said::This(Ready::EndpointUnreachable, message.clone())),
         // Nobody knows before the first answer.
-        _ if facts.is_awaited() && history.has_verdict_of_release => Some(Said::AsBefore),
-        _ if facts.is_awaited() => Some(Said::This(Ready::Reconciling, AWAITED.to_owned())),
-        _ => None,
+        _ => facts.awaited().map(|awaited| match history.has_verdict_of_release {
+            true => Said::AsBefore,
+            false => Said::This(Ready::Reconciling, awaited.to_owned()),
+        }),
     }
 }
 
 fn warned(facts: &Facts<'_>, history: History) -> Option<Said<Ready>> {
     let Reading::Released(snapshot) = &facts.reading else { return None };
     // While the chart cannot be read, what it said before still holds.
-    if facts.warnings.is_none() && history.was_warned {
+    if facts.warnings.is_none() && history.was_warned_by_chart {
         return Some(Said::AsBefore);
     }
     let warnings = facts.warnings.as_ref().filter(|warnings| !warnings.is_empty())?;

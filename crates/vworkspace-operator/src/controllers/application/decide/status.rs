@@ -33,6 +33,8 @@ pub(super) struct Facts<'a> {
     pub(super) failed_before: Option<Failure>,
     /// The Secret or ConfigMap that the application waits for.
     pub(super) missing_secret: Option<String>,
+    /// A Secret may be missing too: nobody knows yet.
+    pub(super) is_secret_unseen: bool,
     /// The certificate that the application waits for.
     pub(super) certificate: Option<String>,
     pub(super) checks: Checks,
@@ -52,7 +54,11 @@ pub(super) struct Facts<'a> {
 
 const RESUMED: &str = "The change waits until reconciliation is resumed: see Suspended.";
 /// Until then nobody knows whether it is done.
-pub(super) const AWAITED: &str = "The first answer of the readiness checks is awaited.";
+const CHECK_AWAITED: &str = "The first answer of the readiness checks is awaited.";
+const SECRET_AWAITED: &str = "A Secret that an ExternalSecret of the release promises is looked for.";
+
+/// How warnings of the chart begin; they are told after all others.
+const CHART_WARNINGS: [&str; 2] = ["the chart ", "values key "];
 
 pub(super) fn of(facts: &Facts<'_>) -> ApplicationInstanceStatus {
     let mut status = facts.app.status.clone().unwrap_or_default();
@@ -139,8 +145,8 @@ pub(super) struct History {
     pub(super) has_word_of_flux: bool,
     /// What was said of a release that is in place, which may be kept while an answer about it is awaited.
     pub(super) has_verdict_of_release: bool,
-    /// It was ready, with warnings.
-    pub(super) was_warned: bool,
+    /// It was ready, with warnings of the chart and no others: those are seen anew each time.
+    pub(super) was_warned_by_chart: bool,
 }
 
 impl History {
@@ -157,7 +163,10 @@ impl History {
             has_word_of_flux: has_verdict_of_release
                 || matches!(ready, Some(Ready::HelmReleaseFailed | Ready::Installing | Ready::Upgrading)),
             has_verdict_of_release,
-            was_warned: ready == Some(Ready::HelmReleaseReadyWithWarnings),
+            was_warned_by_chart: ready == Some(Ready::HelmReleaseReadyWithWarnings)
+                && conditions.get(Ready::TYPE.name).is_some_and(|known| {
+                    CHART_WARNINGS.iter().any(|first| known.message.contains(&format!(" Warning: {first}")))
+                }),
         }
     }
 
@@ -199,9 +208,10 @@ fn reconciling(facts: &Facts<'_>, history: History) -> Option<(Reconciling, Stri
         Reading::Failed(failure) if failure.then == Then::Retried => {
             (acting, format!("Flux goes on, with a rollback or another try: {}", failure.message))
         }
-        Reading::Released(_) if facts.is_awaited() && !history.has_verdict_of_release => {
-            (Reconciling::Reconciling, AWAITED.to_owned())
-        }
+        Reading::Released(_) if !history.has_verdict_of_release => match facts.awaited() {
+            Some(awaited) => (Reconciling::Reconciling, awaited.to_owned()),
+            None => (Reconciling::Stable, String::new()),
+        },
         Reading::Failed(_) | Reading::Released(_) => (Reconciling::Stable, String::new()),
         Reading::NoNews if history.has_verdict_of_release => (Reconciling::Stable, String::new()),
         Reading::NoNews if history.has_word_of_flux && !history.was_pending => return None,
@@ -216,9 +226,18 @@ impl Facts<'_> {
         self.blocker.as_ref().and_then(Blocker::condition)
     }
 
-    /// Whether a check has not been answered yet.
+    /// What has not been answered yet, in words.
+    pub(super) fn awaited(&self) -> Option<&'static str> {
+        if self.checks == Checks::Pending {
+            Some(CHECK_AWAITED)
+        } else {
+            (self.is_secret_unseen && self.missing_secret.is_none()).then_some(SECRET_AWAITED)
+        }
+    }
+
+    /// Whether something has not been answered yet.
     pub(super) fn is_awaited(&self) -> bool {
-        self.checks == Checks::Pending
+        self.awaited().is_some()
     }
 }
 

@@ -17,10 +17,10 @@ use crate::controllers::application::children::{Order, Specs};
 use crate::controllers::application::decide::testing::{empty, instance, noon, rules};
 use crate::controllers::application::decide::{self, Rules};
 use crate::controllers::application::observe::{
-    ChartReading, Dependency, Drift, Leftovers, NamedCheck, Seen, Version as ObjectVersion, World,
+    Asking, ChartReading, Dependency, Drift, Leftovers, NamedCheck, Seen, Version as ObjectVersion, World,
 };
 use crate::errands::chart_archive::ArtifactRef;
-use crate::errands::probe::Check;
+use crate::errands::probe::{Check, Destination};
 use crate::flux::{Artifact, FluxCondition, HelmRelease, Snapshot, Source};
 
 /// Marks of new values are told from wishes to try again.
@@ -62,13 +62,23 @@ impl Desk {
         ];
         let check = json!({"name": "web", "tcp": {"service": "web", "port": 80}});
         let check = Check::new("shop", &serde_json::from_value(check).unwrap()).unwrap();
-        let asked = Asked { check, interval: std::time::Duration::from_secs(30), threshold: 3 };
+        let asked = Asked {
+            check,
+            to: Destination::Pods,
+            interval: std::time::Duration::from_secs(30),
+            threshold: 3,
+        };
         let mut desk = Self {
             rules: rules(),
             labels: Vec::new(),
             specs: Vec::new(),
             values,
-            check: NamedCheck { name: "web".to_owned(), asked: Ok(asked), checked: None },
+            check: NamedCheck {
+                name: "web".to_owned(),
+                asking: Asking::Asked(asked),
+                looks_at: None,
+                checked: None,
+            },
             app: instance(),
             status: None,
             wished: None,

@@ -7,10 +7,11 @@ use vworkspace_api::application_instance::{DeletionPolicy, Suspended};
 use super::*;
 use crate::controllers::application::asking::{Asked, Checked, Question};
 use crate::controllers::application::observe::{
-    ChartReading, Dependency, Drift, Leftovers, NamedCheck, Version,
+    Asking, ChartReading, Dependency, Drift, Leftovers, NamedCheck, Version,
 };
 use crate::errands::chart_archive::{ArtifactRef, ChartFacts};
-use crate::errands::probe::Check;
+use crate::errands::probe::{Check, Destination};
+use crate::external_secrets::{Presence, Promised};
 
 pub(super) fn set(app: &mut ApplicationInstance, field: &str, value: serde_json::Value) {
     let mut spec = serde_json::to_value(&app.spec).unwrap();
@@ -119,8 +120,8 @@ fn a_change_waits_for_what_it_depends_on_and_what_runs_does_not() {
 fn check(checked: Option<Checked>) -> NamedCheck {
     let spec = serde_json::from_value(json!({"name": "web", "tcp": {"service": "web", "port": 80}})).unwrap();
     let check = Check::new("shop", &spec).unwrap();
-    let asked = Asked { check, interval: Duration::from_secs(1), threshold: 3 };
-    NamedCheck { name: "web".to_owned(), asked: Ok(asked), checked }
+    let asked = Asked { check, to: Destination::Pods, interval: Duration::from_secs(1), threshold: 3 };
+    NamedCheck { name: "web".to_owned(), asking: Asking::Asked(asked), looks_at: None, checked }
 }
 
 #[test]
@@ -193,14 +194,84 @@ fn an_integration_that_is_not_installed_blocks() {
     }
 }
 
+/// An ExternalSecret `db` that is not synced.
+fn unsynced(secret: Presence) -> Option<Vec<Promised>> {
+    let ready =
+        json!({"type": "Ready", "status": "False", "reason": "SecretSyncedError", "message": "no answer"});
+    let external = json!({
+        "metadata": {"name": "db", "namespace": "shop"},
+        "status": {"conditions": [ready], "refreshTime": "2026-01-01T11:00:00Z"}});
+    Some(vec![Promised { external: serde_json::from_value(external).unwrap(), secret }])
+}
+
 #[test]
-fn an_external_secret_that_is_not_synced_blocks_and_is_named() {
+fn an_external_secret_without_its_secret_blocks_and_is_named() {
     let (app, world) = running();
-    let secret =
-        serde_json::from_value(json!({"metadata": {"name": "web-outside", "namespace": "shop"}})).unwrap();
-    let plan = plan(&app, &World { external_secrets: Some(vec![secret]), ..world }, noon());
+    let plan = plan(&app, &World { external_secrets: unsynced(Presence::Absent), ..world }, noon());
     assert_conditions!(plan, { Ready: False/WaitingForSecret, Blocked: True/MissingSecret, Stalled: False/NotStalled });
-    assert!(message(&plan, "Blocked").contains("web-outside"));
+    assert!(message(&plan, "Blocked").contains("ExternalSecret shop/db"));
+    assert_eq!(plan.interests.len(), 1, "its Secret is looked for");
+}
+
+#[test]
+fn an_external_secret_that_could_not_be_refreshed_is_a_warning_while_its_secret_is_there() {
+    let (app, world) = running();
+    let seen = |secret| World { external_secrets: unsynced(secret), ..world.clone() };
+    let stale = plan(&app, &seen(Presence::Present), noon());
+    assert_conditions!(stale, {
+        Ready: True/HelmReleaseReadyWithWarnings, Blocked: False/NotBlocked, Reconciling: False/Stable });
+    let told = message(&stale, "Ready");
+    assert!(told.contains("ExternalSecret shop/db is not synced: SecretSyncedError, no answer"), "{told}");
+    assert_eq!(stale.interests.len(), 1, "until it is synced its Secret may go");
+
+    let app = after(app, &stale);
+    assert_conditions!(plan(&app, &world, noon()), { Ready: True/HelmReleaseReady });
+    let gone = plan(&app, &seen(Presence::Absent), noon());
+    assert_conditions!(gone, { Ready: False/WaitingForSecret, Blocked: True/MissingSecret });
+    assert_conditions!(plan(&after(app, &gone), &world, noon()), { Ready: True/HelmReleaseReady, Blocked: False/Unblocked });
+    assert_eq!(plan(&instance(), &world, noon()).interests, [], "nothing is looked for without need");
+}
+
+#[test]
+fn what_was_said_stays_while_nobody_knows_whether_the_secret_is_there() {
+    let (app, world) = running();
+    let seen = |secret| World { external_secrets: unsynced(secret), ..world.clone() };
+    for secret in [Presence::Absent, Presence::Present] {
+        let before = plan(&app, &seen(secret), noon());
+        let restarted = plan(&after(app.clone(), &before), &seen(Presence::NotYet), noon());
+        assert_eq!(restarted.status, before.status, "{secret:?}");
+        assert_eq!(restarted.interests.len(), 1);
+    }
+    let running = plan(&app, &seen(Presence::NotYet), noon());
+    assert_eq!(Some(&running.status), app.status.as_ref(), "it ran before it could not be refreshed");
+    // A Secret that was missing for another reason says nothing of this one.
+    let first = instance();
+    let installed = World {
+        external_secrets: unsynced(Presence::NotYet),
+        ..self::world(fetched(&first, DIGEST_1_2), released(&first, "1.2.0", DIGEST_1_2))
+    };
+    let unknown = plan(&first, &installed, noon());
+    assert_conditions!(unknown, { Ready: Unknown/Reconciling, Reconciling: True/Reconciling, Blocked: False/NotBlocked });
+}
+
+#[test]
+fn a_check_whose_service_is_not_asked_fails_and_one_whose_service_was_not_seen_yet_waits() {
+    let (app, world) = running();
+    let asking = |asking| {
+        let looks_at = Some(looking::checked_service("shop", "web"));
+        World { checks: vec![NamedCheck { asking, looks_at, ..check(None) }], ..world.clone() }
+    };
+    let why = "Service shop/web is of type ExternalName and leads to 'db.other.svc'";
+    let refused = plan(&app, &asking(Asking::Refused(why.to_owned())), noon());
+    assert_conditions!(refused, { Ready: False/EndpointUnreachable, Degraded: True/EndpointUnreachable });
+    assert_eq!(message(&refused, "Ready"), format!("Check 'web' fails: {why}."));
+    assert_eq!((refused.errands.len(), refused.interests.len()), (0, 1), "watched, not asked");
+
+    let unseen = plan(&app, &asking(Asking::NotYet), noon());
+    assert_conditions!(unseen, { Ready: True/HelmReleaseReady });
+    assert_eq!((unseen.errands.len(), unseen.interests.len()), (0, 1));
+    let uninstalled = World { checks: asking(Asking::NotYet).checks, ..empty() };
+    assert_eq!(plan(&instance(), &uninstalled, noon()).interests, [], "not looked for before it is asked");
 }
 
 #[test]
