@@ -64,18 +64,23 @@ impl std::fmt::Display for BadWindow {
 
 impl std::error::Error for BadWindow {}
 
-/// How the windows stand now.
-pub(crate) fn state(windows: &[MaintenanceWindow], now: Timestamp) -> Result<State, BadWindow> {
-    let windows = windows.iter().map(Window::read).collect::<Result<Vec<_>, _>>()?;
+/// The windows that cannot be understood.
+pub(crate) fn bad(windows: &[MaintenanceWindow]) -> impl Iterator<Item = BadWindow> {
+    windows.iter().filter_map(|window| Window::read(window).err())
+}
+
+/// How the windows stand now. One that cannot be understood takes nothing from the others.
+pub(crate) fn state(windows: &[MaintenanceWindow], now: Timestamp) -> State {
+    let windows: Vec<_> = windows.iter().filter_map(|window| Window::read(window).ok()).collect();
     let open = windows.iter().filter_map(|window| Some((window.closes_after(now)?, window.name)));
     // The first of those that close at the same time, so that the answer does not depend on how max breaks ties.
     let open = open.reduce(|best, other| if other.0 > best.0 { other } else { best });
-    Ok(match open {
+    match open {
         Some((until, name)) => State::Open { name: name.to_owned(), until: follow(&windows, until, now) },
         None => State::Closed {
             opens_at: windows.iter().filter_map(|window| window.first_start_after(now)).min(),
         },
-    })
+    }
 }
 
 /// The end of the windows that follow each other without a gap.

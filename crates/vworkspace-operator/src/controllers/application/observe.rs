@@ -31,8 +31,8 @@ pub(crate) struct World {
     pub(crate) refusals: Vec<Refusal>,
     /// The id of the cluster.
     pub(crate) cluster: String,
-    /// What the whole cluster agreed on, or why it cannot be read.
-    pub(crate) policy: Result<CatalogPolicy, String>,
+    /// What the whole cluster agreed on.
+    pub(crate) policy: CatalogPolicy,
     pub(crate) dependencies: Vec<Dependency>,
     pub(crate) services: Vec<Service>,
     pub(crate) ingresses: Vec<Ingress>,
@@ -144,7 +144,7 @@ pub(crate) fn world(app: &ApplicationInstance, view: &View<'_, Question>, policy
         outdated_sources,
         refusals: view.refusals.to_vec(),
         cluster: view.cluster.to_owned(),
-        policy: catalog_policy(view, policy),
+        policy: catalog_policy(view.caches.find(policy)),
         dependencies: dependencies(app, view, &namespace),
         // One that cannot be read is none that we know.
         services: view.caches.named(&key),
@@ -229,13 +229,13 @@ fn chart(source: Option<&Source>, helm_chart: Option<&Source>, view: &View<'_, Q
     }
 }
 
-fn catalog_policy(view: &View<'_, Question>, key: &ObjectKey) -> Result<CatalogPolicy, String> {
-    match view.caches.find::<ConfigMap>(key) {
-        Sight::Present(policy) => {
-            CatalogPolicy::read(&policy.data.unwrap_or_default()).map_err(|error| error.to_string())
-        }
-        Sight::Unreadable(why) => Err(format!("ConfigMap {key} cannot be read: {why}")),
-        Sight::Absent | Sight::NotInstalled => Ok(CatalogPolicy::default()),
+/// Only one that is known to be absent forbids nothing.
+fn catalog_policy(sight: Sight<ConfigMap>) -> CatalogPolicy {
+    match sight {
+        Sight::Present(policy) => CatalogPolicy::read(&policy.data.unwrap_or_default()),
+        Sight::Absent => CatalogPolicy::default(),
+        Sight::Unreadable(why) => CatalogPolicy::unreadable(&why),
+        Sight::NotInstalled => CatalogPolicy::unreadable("the API server does not list ConfigMaps"),
     }
 }
 
@@ -340,5 +340,20 @@ mod tests {
         let release = HelmRelease { metadata: owned(&other), ..HelmRelease::default() };
         assert_eq!(own(&app, Sight::Present(release.clone())), Sight::Absent);
         assert_eq!(own(&other, Sight::Present(release.clone())), Sight::Present(release));
+    }
+
+    #[test]
+    fn only_a_policy_that_is_known_to_be_absent_forbids_nothing() {
+        let table = [
+            (Sight::Absent, true),
+            (Sight::Present(ConfigMap::default()), true),
+            (Sight::NotInstalled, false),
+            (Sight::Unreadable("data is no map".to_owned()), false),
+        ];
+        for (sight, forbids_nothing) in table {
+            let policy = catalog_policy(sight.clone());
+            assert_eq!(policy.problem().is_none(), forbids_nothing, "{sight:?}");
+            assert_eq!(policy.allows("oci://anywhere.example/x"), forbids_nothing, "{sight:?}");
+        }
     }
 }

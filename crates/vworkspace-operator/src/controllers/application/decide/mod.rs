@@ -108,7 +108,6 @@ fn managed(
         seen,
         is_with_flux,
         approval: &approval,
-        now,
     };
     let blocker = blocker::first(situation(&seen));
     let handover = Handover::of(app, world, order.as_ref().ok(), is_with_flux, pause, blocker.as_ref());

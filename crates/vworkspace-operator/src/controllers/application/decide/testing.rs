@@ -73,7 +73,7 @@ pub(crate) fn empty() -> World {
         outdated_sources: Vec::new(),
         refusals: Vec::new(),
         cluster: "cluster".to_owned(),
-        policy: Ok(CatalogPolicy::default()),
+        policy: CatalogPolicy::default(),
         dependencies: Vec::new(),
         services: Vec::new(),
         ingresses: Vec::new(),
