@@ -112,9 +112,9 @@ impl<'a> Windows<'a> {
 
     /// One of the policy is named before one of the spec, so that it is known if it gets lost.
     fn open(&self, name: String, until: Option<Timestamp>, now: Timestamp) -> Pause {
-        match windows::state(&self.policy, now) {
-            State::Open { name, .. } => Pause::Window { origin: Origin::Policy, name, until },
-            State::Closed { .. } => Pause::Window { origin: Origin::Spec, name, until },
+        match windows::open_now(&self.policy, now) {
+            Some(name) => Pause::Window { origin: Origin::Policy, name: name.to_owned(), until },
+            None => Pause::Window { origin: Origin::Spec, name, until },
         }
     }
 }
