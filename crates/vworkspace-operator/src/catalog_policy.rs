@@ -1,7 +1,7 @@
-//! What ConfigMap `vworkspace-catalog-policy` says: maintenance windows for many instances, and where charts may come
-//! from.
+//! What ConfigMap `vworkspace-catalog-policy` says: maintenance windows for many instances, where charts may come from,
+//! and whose changes need an approval.
 //!
-//! Absent or empty is no window, and every source is allowed. What cannot be read is a problem and never nothing, a
+//! Absent or empty is no window and no approval, and every source is allowed. What cannot be read is a problem and never nothing, a
 //! misspelt key included: whoever wrote it wanted to forbid something. What else can be read holds all the same.
 
 mod chart_sources;
@@ -23,7 +23,8 @@ use chart_sources::Address;
 
 const WINDOWS: &str = "maintenanceWindows";
 const SOURCES: &str = "allowedChartSources";
-const KEYS: [&str; 2] = [WINDOWS, SOURCES];
+const APPROVALS: &str = "requiredApprovals";
+const KEYS: [&str; 3] = [WINDOWS, SOURCES, APPROVALS];
 /// As many problems are told in a message.
 const MOST_TOLD: usize = 5;
 
@@ -33,14 +34,24 @@ pub(crate) struct CatalogPolicy {
     windows: Vec<(MaintenanceWindow, Reach)>,
     /// Nothing if charts may come from everywhere.
     sources: Option<Vec<Address>>,
+    /// Whose changes need an approval.
+    approvals: Vec<Reach>,
     problems: Vec<PolicyError>,
 }
 
-/// To whom a window applies; an empty list leaves nobody out.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// To whom something applies; an empty list leaves nobody out.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 struct Reach {
     catalog_ids: Vec<String>,
     namespaces: Vec<String>,
+}
+
+impl Reach {
+    fn holds(&self, namespace: &str, catalog_id: &str) -> bool {
+        let names = |list: &[String], name: &str| list.is_empty() || list.iter().any(|item| item == name);
+        names(&self.namespaces, namespace) && names(&self.catalog_ids, catalog_id)
+    }
 }
 
 /// A part of a policy that was not understood.
@@ -101,14 +112,17 @@ impl CatalogPolicy {
         let text = |key: &str| data.get(key).map(String::as_str).unwrap_or_default();
         let windows = windows(text(WINDOWS), &mut problems);
         let sources = sources(text(SOURCES), &mut problems);
-        Self { windows, sources, problems }
+        let approvals =
+            list(APPROVALS, "entries with catalogIds and namespaces", text(APPROVALS), &mut problems);
+        let approvals = approvals.into_iter().map(|(_, reach)| reach).collect();
+        Self { windows, sources, approvals, problems }
     }
 
     /// A policy that is there, or may be, and of which nothing can be read.
     pub(crate) fn unreadable(why: &str) -> Self {
         let problem = format!("cannot be read: {why}");
         let problems = vec![PolicyError { key: None, line: None, problem }];
-        Self { windows: Vec::new(), sources: Some(Vec::new()), problems }
+        Self { sources: Some(Vec::new()), problems, ..Self::default() }
     }
 
     /// What cannot be read, if anything cannot.
@@ -133,12 +147,14 @@ impl CatalogPolicy {
 
     /// The windows that apply to an instance.
     pub(crate) fn windows_of(&self, namespace: &str, catalog_id: &str) -> Vec<MaintenanceWindow> {
-        let names = |list: &[String], name: &str| list.is_empty() || list.iter().any(|item| item == name);
-        self.windows
-            .iter()
-            .filter(|(_, reach)| names(&reach.namespaces, namespace) && names(&reach.catalog_ids, catalog_id))
-            .map(|(window, _)| window.clone())
-            .collect()
+        let windows = self.windows.iter().filter(|(_, reach)| reach.holds(namespace, catalog_id));
+        windows.map(|(window, _)| window.clone()).collect()
+    }
+
+    /// Whether the changes of an instance need an approval. They do if nobody can tell that they do not.
+    pub(crate) fn requires_approval(&self, namespace: &str, catalog_id: &str) -> bool {
+        self.approvals.iter().any(|reach| reach.holds(namespace, catalog_id))
+            || self.problems.iter().any(|problem| problem.hides(APPROVALS))
     }
 
     /// Whether a window of this name can be read, whomever it applies to.
@@ -160,7 +176,7 @@ impl CatalogPolicy {
 }
 
 fn unknown_key(key: &str) -> PolicyError {
-    let problem = format!("is no key of a policy; expected {}", KEYS.join(" or "));
+    let problem = format!("is no key of a policy; expected {}", KEYS.join(", "));
     PolicyError { key: Some(key.to_owned()), line: None, problem }
 }
 

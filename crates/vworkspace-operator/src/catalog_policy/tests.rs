@@ -165,6 +165,32 @@ fn what_can_be_read_of_a_policy_holds_whatever_else_is_wrong_with_it() {
 }
 
 #[test]
+fn an_approval_is_required_of_those_that_are_named_and_of_all_if_that_cannot_be_read() {
+    // Of shop/web, shop/blog, prod/web.
+    let table = [
+        ("", [false, false, false]),
+        ("[]", [false, false, false]),
+        ("- {}", [true, true, true]),
+        ("- namespaces: [shop]", [true, true, false]),
+        ("- catalogIds: [web]", [true, false, true]),
+        ("- {catalogIds: [web], namespaces: [shop]}", [true, false, false]),
+        ("- {catalogIds: [blog]}\n- {namespaces: [prod]}", [false, true, true]),
+        ("- {catalogIds: [blog]}\n- {namespace: prod}", [true, true, true]),
+        ("namespaces: [shop]", [true, true, true]),
+        ("- [", [true, true, true]),
+    ];
+    for (text, required) in table {
+        let policy = part(&[(APPROVALS, text)]);
+        let told = [("shop", "web"), ("shop", "blog"), ("prod", "web")]
+            .map(|(namespace, id)| policy.requires_approval(namespace, id));
+        assert_eq!(told, required, "{text}");
+    }
+    let requires = |policy: CatalogPolicy| policy.requires_approval("shop", "web");
+    assert!(requires(CatalogPolicy::unreadable("it is no map")) && requires(part(&[("approvals", "")])));
+    assert!(!requires(part(&[(WINDOWS, "- 5")])), "another key says nothing about approvals");
+}
+
+#[test]
 fn a_problem_hides_what_its_key_was_to_say_and_an_unknown_key_may_be_any() {
     let good = "- oci://a.example";
     let table = [
@@ -194,7 +220,7 @@ fn a_policy_that_cannot_be_read_names_key_line_and_what_is_expected() {
         (
             "maintenanceWindow",
             String::new(),
-            "key maintenanceWindow: is no key of a policy; expected maintenanceWindows or",
+            "key maintenanceWindow: is no key of a policy; expected maintenanceWindows, allowedChartSources, ",
         ),
         (
             SOURCES,

@@ -7,6 +7,10 @@ use kube::{Resource, ResourceExt};
 use vworkspace_api::application_instance::{ApplicationInstance, ApprovedChange};
 
 use crate::controllers::application::children::Order;
+use crate::controllers::application::observe::World;
+
+/// The spec could not lift it.
+const BY_POLICY: &str = " The catalog policy requires it (key requiredApprovals).";
 
 /// Whether a change may go out.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,15 +23,18 @@ pub(super) enum Approval {
     Missing(String),
 }
 
+/// Whether it is required is the policy's word first: the spec can only add to it.
 pub(super) fn of(
     app: &ApplicationInstance,
     order: &Order<'_>,
+    world: &World,
     is_with_flux: bool,
     keys: &PublicKeys,
-    cluster: &str,
     now: Timestamp,
 ) -> Approval {
-    if !app.spec.approvals.required {
+    let namespace = app.namespace().unwrap_or_default();
+    let by_policy = world.policy.requires_approval(&namespace, &app.spec.app_ref.catalog_id);
+    if !app.spec.approvals.required && !by_policy {
         return Approval::NotNeeded;
     }
     let digest = order.digest();
@@ -35,7 +42,7 @@ pub(super) fn of(
     if let Some(known) = last.filter(|known| known.digest == digest) {
         return Approval::Given(known.clone());
     }
-    let (namespace, uid) = (app.namespace().unwrap_or_default(), app.uid().unwrap_or_default());
+    let (cluster, uid) = (world.cluster.as_str(), app.uid().unwrap_or_default());
     let kind = ApplicationInstance::kind(&());
     let expected = Expected { cluster, namespace: &namespace, kind: &kind, uid: &uid, digest };
     let claim = app.spec.approvals.claim.as_deref().unwrap_or_default();
@@ -58,8 +65,9 @@ pub(super) fn of(
         // What is out already needs none. An operator that died after handing it over still notes its claim above.
         Err(_) if is_with_flux => Approval::NotNeeded,
         Err(why) => Approval::Missing(format!(
-            "spec.approvals.claim: {}. To approve: cluster {cluster}, uid {uid}, digest {digest}.",
-            why.trim_end_matches('.')
+            "spec.approvals.claim: {}. To approve: cluster {cluster}, uid {uid}, digest {digest}.{}",
+            why.trim_end_matches('.'),
+            if by_policy { BY_POLICY } else { "" }
         )),
     }
 }

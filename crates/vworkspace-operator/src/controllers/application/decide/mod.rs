@@ -93,7 +93,7 @@ fn managed(
 ) -> Plan<ApplicationInstanceStatus, Question> {
     let is_with_flux = order.as_ref().is_ok_and(|order| is_with_flux(world, order));
     let approval = order.as_ref().map_or(Approval::NotNeeded, |order| {
-        approval::of(app, order, is_with_flux, &rules.approval_keys, &world.cluster, now)
+        approval::of(app, order, world, is_with_flux, &rules.approval_keys, now)
     });
     let pausing = pause::of(app, world, now);
     let pause = pausing.pause.as_ref();

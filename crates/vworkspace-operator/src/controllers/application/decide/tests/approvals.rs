@@ -54,6 +54,36 @@ fn a_change_that_needs_approval_waits_for_a_claim_about_exactly_it() {
 }
 
 #[test]
+fn what_the_policy_requires_the_spec_cannot_lift_and_what_the_spec_requires_neither_can_the_policy() {
+    let policy =
+        |text: &str| CatalogPolicy::read(&[("requiredApprovals".to_owned(), text.to_owned())].into());
+    let table = [
+        (false, "", false),
+        (true, "", true),
+        (true, "- namespaces: [elsewhere]", true),
+        (false, "- namespaces: [elsewhere]", false),
+        (false, "- {}", true),
+        (false, "- {namespaces: [shop], catalogIds: [web]}", true),
+    ];
+    for (of_spec, of_policy, required) in table {
+        let (app, world) = with("approvals", json!({"required": of_spec}));
+        let world = World { policy: policy(of_policy), ..world };
+        let plan = plan(&at_version(app.clone(), "1.3.0"), &world, noon());
+        let is_blocked = told(&plan).contains(&"Blocked: True/AwaitingApproval".to_owned());
+        assert_eq!(is_blocked, required, "{of_spec} {of_policy}");
+        assert_eq!(
+            message(&plan, "Blocked").contains("catalog policy"),
+            required && !of_policy.contains("else") && !of_policy.is_empty()
+        );
+        // What Flux has already needs none.
+        assert_conditions!(super::plan(&app, &world, noon()), { Blocked: False/NotBlocked });
+    }
+    let (app, world) = with("approvals", json!({"required": false}));
+    let world = World { policy: policy("namespaces: [elsewhere]"), ..world };
+    assert_conditions!(plan(&at_version(app, "1.3.0"), &world, noon()), { Blocked: True/PolicyDenied });
+}
+
+#[test]
 fn an_approval_is_noted_also_by_an_operator_that_died_after_handing_the_change_over() {
     let (key, rules) = approver();
     let (app, _) = with("approvals", json!({"required": true}));
