@@ -100,7 +100,8 @@ pub struct SuccessfulRelease {
     /// The digest of the chart in its registry, for OCI.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub oci_digest: Option<String>,
-    /// The change of the spec that it carries, as its HelmRelease names it (label apps.vworkspace.io/change).
+    /// The change of the spec that it carries, as its HelmRelease names it (annotation
+    /// apps.vworkspace.io/change-digest).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub change: Option<String>,
     /// When it was seen to have succeeded.

@@ -18,12 +18,35 @@ use crate::flux::{HelmRelease, HelmRepository, OciRepository, Source};
 
 /// Says on a child which change of the spec it carries, so that one that waits is told apart from one that is handed over.
 /// Not the generation: that also moves when only `suspend` does.
-const CHANGE_LABEL: &str = "apps.vworkspace.io/change";
+const CHANGE: Mark =
+    Mark { annotation: "apps.vworkspace.io/change-digest", label: "apps.vworkspace.io/change" };
 /// Names what the source is asked for. The release has it too: both tell whether they belong together, and a change that is
 /// none of the source leaves it alone.
-const SOURCE_LABEL: &str = "apps.vworkspace.io/source";
+const SOURCE: Mark =
+    Mark { annotation: "apps.vworkspace.io/source-digest", label: "apps.vworkspace.io/source" };
 const CHART_LAYER: &str = "application/vnd.cncf.helm.chart.content.v1.tar+gzip";
 const COPIED_LABELS: [&str; 2] = ["app.vworkspace.io/managed-by", "app.vworkspace.io/cluster-id"];
+
+/// How a digest stands on a child.
+struct Mark {
+    /// The whole of it, which decides.
+    annotation: &'static str,
+    /// Its beginning, only for selecting: a label has no room for more, and so little of it can be forged.
+    label: &'static str,
+}
+
+impl Mark {
+    fn of<'a>(&self, meta: &'a ObjectMeta) -> Option<&'a str> {
+        meta.annotations.as_ref()?.get(self.annotation).map(String::as_str)
+    }
+}
+
+/// The digests that a child carries.
+#[derive(Clone, Copy)]
+struct Digests<'a> {
+    change: Option<&'a str>,
+    source: Option<&'a str>,
+}
 
 /// A managed instance that is complete: what the children are made of.
 #[derive(Debug, Clone)]
@@ -123,19 +146,14 @@ impl<'a> Order<'a> {
         if self.is_oci() { "OCIRepository" } else { "HelmRepository" }
     }
 
-    /// The digest of what the spec asks of Flux, pauses apart: what an approval is bound to.
-    pub(crate) fn digest(&self) -> &str {
+    /// The digest of what the spec asks of Flux, pauses apart.
+    pub(crate) fn change(&self) -> &str {
         &self.specs.digest
     }
 
-    /// A short name for it that fits into a label.
-    pub(crate) fn change(&self) -> &str {
-        short(self.digest())
-    }
-
-    /// What the source is asked for, likewise; nothing if somebody else keeps it.
+    /// The digest of what the source is asked for; nothing if somebody else keeps it.
     pub(crate) fn source(&self) -> Option<&str> {
-        self.specs.source_digest.as_deref().map(short)
+        self.specs.source_digest.as_deref()
     }
 
     /// Source first: a release that sees a source in motion waits for it, and runs one upgrade instead of two.
@@ -147,9 +165,10 @@ impl<'a> Order<'a> {
             ChartSourceKind::HelmRepository => Child::new::<HelmRepository>(namespace, name).spec(spec),
         });
         let release = Child::new::<HelmRelease>(namespace, name).spec(self.specs.release.clone());
-        let (change, of_source) = ((CHANGE_LABEL, Some(self.change())), (SOURCE_LABEL, self.source()));
-        let source = source.map(|source| marked(app, source, &[of_source]));
-        source.into_iter().chain([marked(app, release, &[change, of_source])]).collect()
+        let of_source = Digests { change: None, source: self.source() };
+        let of_release = Digests { change: Some(self.change()), ..of_source };
+        let source = source.map(|source| marked(app, source, of_source));
+        source.into_iter().chain([marked(app, release, of_release)]).collect()
     }
 }
 
@@ -281,8 +300,8 @@ pub(crate) fn as_it_is(app: &ApplicationInstance, live: &HelmRelease, suspension
         };
     }
     let child = Child::new::<HelmRelease>(&namespace, &live.name_any());
-    let labels = [(CHANGE_LABEL, change_of(&live.metadata)), (SOURCE_LABEL, source_label_of(&live.metadata))];
-    marked(app, child, &labels).spec(spec)
+    let digests = Digests { change: change_of(&live.metadata), source: source_asked_of(&live.metadata) };
+    marked(app, child, digests).spec(spec)
 }
 
 /// Whether Flux leaves a release alone.
@@ -294,16 +313,12 @@ pub(crate) enum Suspension {
 
 /// The change that a release carries.
 pub(crate) fn change_of(meta: &ObjectMeta) -> Option<&str> {
-    label_of(meta, CHANGE_LABEL)
+    CHANGE.of(meta)
 }
 
 /// What the source of a release is asked for, or a source itself.
-pub(crate) fn source_label_of(meta: &ObjectMeta) -> Option<&str> {
-    label_of(meta, SOURCE_LABEL)
-}
-
-fn label_of<'a>(meta: &'a ObjectMeta, label: &str) -> Option<&'a str> {
-    meta.labels.as_ref()?.get(label).map(String::as_str)
+pub(crate) fn source_asked_of(meta: &ObjectMeta) -> Option<&str> {
+    SOURCE.of(meta)
 }
 
 fn short(digest: &str) -> &str {
@@ -326,15 +341,19 @@ pub(crate) fn delete_release(release: &HelmRelease) -> Option<Deletion> {
     Some(Deletion::new::<HelmRelease>(ObjectKey::of_meta(&release.metadata), uid, Dependents::GoToo))
 }
 
-/// Labels and owner.
-fn marked(app: &ApplicationInstance, child: Child, own: &[(&str, Option<&str>)]) -> Child {
+/// Labels, annotations and owner.
+fn marked(app: &ApplicationInstance, child: Child, digests: Digests<'_>) -> Child {
     let mut labels: BTreeMap<String, String> = [
         (INSTANCE_LABEL.to_owned(), app.name_any()),
         ("app.vworkspace.io/managed-by".to_owned(), "vworkspace-operator".to_owned()),
     ]
     .into();
-    let own = own.iter().filter_map(|(label, value)| Some(((*label).to_owned(), (*value)?.to_owned())));
-    labels.extend(own);
+    let mut annotations = BTreeMap::new();
+    for (mark, digest) in [(CHANGE, digests.change), (SOURCE, digests.source)] {
+        let Some(digest) = digest else { continue };
+        labels.insert(mark.label.to_owned(), short(digest).to_owned());
+        annotations.insert(mark.annotation.to_owned(), digest.to_owned());
+    }
     for label in COPIED_LABELS {
         if let Some(value) = app.labels().get(label) {
             labels.insert(label.to_owned(), value.clone());
@@ -348,7 +367,7 @@ fn marked(app: &ApplicationInstance, child: Child, own: &[(&str, Option<&str>)])
         controller: Some(true),
         block_owner_deletion: None,
     };
-    child.labels(labels).owned_by(owner)
+    child.labels(labels).annotations(annotations).owned_by(owner)
 }
 
 /// A tag has no plus sign: helm writes an underscore.
@@ -463,6 +482,24 @@ mod tests {
         assert_eq!(Order::of(&app).unwrap().change(), change);
         app.spec.chart.as_mut().unwrap().version = "1.3.0".to_owned();
         assert_ne!(Order::of(&app).unwrap().change(), change);
+    }
+
+    #[test]
+    fn a_child_carries_the_whole_digest_and_keeps_it_while_it_is_paused() {
+        let app = instance();
+        let order = Order::of(&app).unwrap();
+        let children = order.children();
+        let [source, release] = children.as_slice() else { panic!("{children:?}") };
+        assert_eq!(order.change().len(), 64);
+        assert_eq!(release.annotation(CHANGE.annotation), Some(order.change()));
+        assert_eq!(source.annotation(CHANGE.annotation), None);
+        for child in [source, release] {
+            assert_eq!(child.annotation(SOURCE.annotation), order.source());
+        }
+        let live = crate::controllers::application::decide::testing::new_release(&app);
+        let paused = as_it_is(&app, &live, Suspension::On);
+        assert_eq!(paused.annotation(CHANGE.annotation), Some(order.change()));
+        assert_eq!(paused.annotation(SOURCE.annotation), order.source());
     }
 
     #[test]

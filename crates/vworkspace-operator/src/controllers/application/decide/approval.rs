@@ -37,7 +37,7 @@ pub(super) fn of(
     if !app.spec.approvals.required && !by_policy {
         return Approval::NotNeeded;
     }
-    let digest = order.digest();
+    let digest = order.change();
     let last = app.status.as_ref().and_then(|status| status.last_approved_change.as_ref());
     if let Some(known) = last.filter(|known| known.digest == digest) {
         return Approval::Given(known.clone());

@@ -250,7 +250,7 @@ fn outdated(world: &World) -> Vec<Deletion> {
 
 /// Whether Flux already has what the spec asks for.
 fn is_with_flux(world: &World, order: &Order<'_>) -> bool {
-    let has_source = |source: &Source| children::source_label_of(&source.metadata) == order.source();
+    let has_source = |source: &Source| children::source_asked_of(&source.metadata) == order.source();
     let carries = |release: &HelmRelease| children::change_of(&release.metadata) == Some(order.change());
     (order.referenced().is_some() || world.source.present().is_some_and(has_source))
         && world.release.present().is_some_and(carries)

@@ -9,7 +9,7 @@ use vworkspace_api::application_instance::{
 };
 
 use super::chart_source::{SourceTrouble, digest, has_caught_up, has_lost_its_artifact, source_trouble};
-use crate::controllers::application::children::{change_of, source_label_of};
+use crate::controllers::application::children::{change_of, source_asked_of};
 use crate::controllers::application::observe::{Seen, World};
 use crate::flux::{FluxCondition, HelmRelease, Snapshot, Source, condition, is_true};
 use crate::quotation::{Quotes, safe};
@@ -87,7 +87,7 @@ pub(super) enum Carries {
 struct Told<'a> {
     app: &'a ApplicationInstance,
     carries: Carries,
-    /// The label of the change that the release carries.
+    /// The change that the release carries.
     change: Option<&'a str>,
 }
 
@@ -183,8 +183,8 @@ fn released_before(
     let status = &release.status;
     let newest = status.history.first()?;
     let only_suspended = release.metadata.generation == Some(status.last_attempted_generation + 1);
-    let asked_for = source_label_of(&release.metadata);
-    let is_same_source = asked_for.is_some() && asked_for == source_label_of(&source.metadata);
+    let asked_for = source_asked_of(&release.metadata);
+    let is_same_source = asked_for.is_some() && asked_for == source_asked_of(&source.metadata);
     // Or this very revision was seen to carry this very change.
     let is_known = known.is_some_and(|known| {
         known.revision == newest.version

@@ -90,13 +90,13 @@ pub(crate) fn empty() -> World {
 /// The metadata of a child that carries the present change of its instance.
 pub(crate) fn owned(app: &ApplicationInstance) -> ObjectMeta {
     let order = Order::of(app).unwrap();
-    let mut labels = json!({"apps.vworkspace.io/change": order.change()});
+    let mut annotations = json!({"apps.vworkspace.io/change-digest": order.change()});
     if let Some(source) = order.source() {
-        labels["apps.vworkspace.io/source"] = source.into();
+        annotations["apps.vworkspace.io/source-digest"] = source.into();
     }
     serde_json::from_value(json!({
         "name": "web", "namespace": "shop", "uid": "child", "generation": 1,
-        "labels": labels,
+        "annotations": annotations,
         "ownerReferences": [{"apiVersion": "a", "kind": "ApplicationInstance", "name": "web", "uid": app.metadata.uid}]}))
     .unwrap()
 }

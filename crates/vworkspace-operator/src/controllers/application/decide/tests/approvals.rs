@@ -23,7 +23,7 @@ fn claim(app: &ApplicationInstance, id: &str, at: &str) -> Claim {
         namespace: "shop".to_owned(),
         kind: "ApplicationInstance".to_owned(),
         uid: app.metadata.uid.clone().unwrap(),
-        digest: Order::of(app).unwrap().digest().to_owned(),
+        digest: Order::of(app).unwrap().change().to_owned(),
         by: "admin".to_owned(),
         at: at.parse().unwrap(),
         exp: "2027-01-01T00:00:00Z".parse().unwrap(),
@@ -38,7 +38,7 @@ fn a_change_that_needs_approval_waits_for_a_claim_about_exactly_it() {
     let app = at_version(app, "1.3.0");
     let waiting = super::super::plan(&app, &world, &rules, noon());
     assert_conditions!(waiting, { Blocked: True/AwaitingApproval, Ready: True/HelmReleaseReady, Reconciling: True/ChangePending, Stalled: False/NotStalled });
-    assert!(message(&waiting, "Blocked").contains(Order::of(&app).unwrap().digest()));
+    assert!(message(&waiting, "Blocked").contains(Order::of(&app).unwrap().change()));
     assert_eq!(waiting.children, []);
 
     let token = key.issue(&claim(&app, "c1", "2026-01-01T11:00:00Z")).unwrap();
