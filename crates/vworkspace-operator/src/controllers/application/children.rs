@@ -82,6 +82,12 @@ pub(crate) fn release_key(app: &ApplicationInstance) -> ObjectKey {
     ObjectKey::namespaced(&app.namespace().unwrap_or_default(), &name)
 }
 
+/// Under which a source stands that only finds out what a change would get: no release refers to it.
+pub(crate) fn candidate_key(app: &ApplicationInstance) -> ObjectKey {
+    let ObjectKey { namespace, name } = release_key(app);
+    ObjectKey { namespace, name: format!("{name}-candidate") }
+}
+
 /// The kind and name of the source that the spec asks for, if it asks for one.
 pub(crate) fn source_of(app: &ApplicationInstance) -> Option<(ChartSourceKind, &str)> {
     let source = app.spec.chart.as_ref()?.source()?;
@@ -156,6 +162,20 @@ impl<'a> Order<'a> {
         self.specs.source_digest.as_deref()
     }
 
+    /// A source with nothing but the task to find out which chart the change would get. Nothing where that cannot be
+    /// pinned: in a classic repository, and with a source that somebody else keeps.
+    pub(crate) fn candidate(&self) -> Option<Child> {
+        let spec = self.specs.source.clone().filter(|_| self.is_oci())?;
+        let key = candidate_key(self.wish.app);
+        let child = Child::new::<OciRepository>(&self.wish.release.namespace, &key.name).spec(spec);
+        Some(marked(self.wish.app, child, Digests { change: None, source: self.source() }))
+    }
+
+    /// Whether a source is asked for the same chart as this order's own.
+    pub(crate) fn asks_the_same_of(&self, source: &Source) -> bool {
+        self.source().is_some() && source_asked_of(&source.metadata) == self.source()
+    }
+
     /// Source first: a release that sees a source in motion waits for it, and runs one upgrade instead of two.
     pub(crate) fn children(&self) -> Vec<Child> {
         let Wish { app, release, .. } = self.wish;
@@ -198,7 +218,22 @@ impl<'a> Wish<'a> {
         let chart = [&self.chart.name, &self.chart.version];
         let digest = agent_protocol::digest_of(&json!([chart, source, release]));
         let source_digest = source.as_ref().map(agent_protocol::digest_of);
+        let source = source.map(|source| self.pinned(source, &digest));
         Specs { source, release, digest, source_digest }
+    }
+
+    /// The very chart that was approved together with this change, whatever the tag points to by now. The tag stays, for
+    /// people; Flux goes by the digest. It is no part of the change: that would be another one by being approved.
+    fn pinned(&self, source: Value, change: &str) -> Value {
+        let approved = self.app.status.as_ref().and_then(|status| status.last_approved_change.as_ref());
+        let approved = approved.filter(|approved| approved.change.as_deref() == Some(change));
+        match (approved.and_then(|approved| approved.chart_digest.as_deref()), source.get("ref")) {
+            (Some(digest), Some(by_tag)) => {
+                let by_digest = merged(by_tag.clone(), json!({ "digest": digest }));
+                merged(source, json!({ "ref": by_digest }))
+            }
+            _ => source,
+        }
     }
 
     fn referenced(&self) -> Option<&'a ChartSourceRef> {
@@ -500,6 +535,53 @@ mod tests {
         let paused = as_it_is(&app, &live, Suspension::On);
         assert_eq!(paused.annotation(CHANGE.annotation), Some(order.change()));
         assert_eq!(paused.annotation(SOURCE.annotation), order.source());
+    }
+
+    #[test]
+    fn the_chart_that_was_approved_is_pinned_as_long_as_the_change_is_asked_for() {
+        let mut app = instance();
+        let (change, source) = {
+            let order = Order::of(&app).unwrap();
+            (order.change().to_owned(), order.source().map(str::to_owned))
+        };
+        let approved = |change: &str, chart: Option<&str>| {
+            let approved = json!({"digest": "d", "change": change, "chartDigest": chart, "time": "2026-01-01T12:00:00Z"});
+            Some(serde_json::from_value(json!({ "lastApprovedChange": approved })).unwrap())
+        };
+        let table = [
+            (approved(&change, Some("sha256:12")), json!({"tag": "1.2.0", "digest": "sha256:12"})),
+            (approved("another", Some("sha256:12")), json!({"tag": "1.2.0"})),
+            (approved(&change, None), json!({"tag": "1.2.0"})),
+            (None, json!({"tag": "1.2.0"})),
+        ];
+        for (status, expected) in table {
+            app.status = status;
+            let order = Order::of(&app).unwrap();
+            assert_eq!(*order.children()[0].at("/spec/ref").unwrap(), expected);
+            assert_eq!(
+                (order.change(), order.source()),
+                (change.as_str(), source.as_deref()),
+                "it is the same change"
+            );
+        }
+    }
+
+    #[test]
+    fn only_a_chart_of_a_registry_has_a_candidate_and_no_release_refers_to_it() {
+        let mut app = instance();
+        let order = Order::of(&app).unwrap();
+        let (candidate, children) = (order.candidate().unwrap(), order.children());
+        assert_eq!(candidate.id().to_string(), "OCIRepository shop/web-candidate");
+        assert_eq!(candidate.at("/spec"), children[0].at("/spec"));
+        assert_eq!(candidate.annotation(SOURCE.annotation), order.source());
+        assert_eq!(children[1].at("/spec/chartRef/name").unwrap(), "web");
+        for chart in [
+            json!({"sourceType": "helm", "url": "https://charts.example", "name": "web", "version": "1.2.0"}),
+            json!({"sourceRef": {"kind": "OCIRepository", "name": "charts"}, "name": "web", "version": "1.2.0"}),
+        ] {
+            app.spec.chart = Some(serde_json::from_value(chart).unwrap());
+            assert_eq!(Order::of(&app).unwrap().candidate(), None);
+        }
     }
 
     #[test]

@@ -23,6 +23,8 @@ pub(crate) struct World {
     pub(crate) release: Sight<HelmRelease>,
     /// The source that the spec asks for.
     pub(crate) source: Seen<Source>,
+    /// The source that only finds out which chart a change that needs an approval would get.
+    pub(crate) candidate: Option<Source>,
     /// What Flux makes of a classic repository for the release.
     pub(crate) helm_chart: Option<Source>,
     /// Sources of ours from before the spec asked for this one.
@@ -41,7 +43,7 @@ pub(crate) struct World {
     /// Nothing without external-secrets.
     pub(crate) external_secrets: Option<Vec<ExternalSecret>>,
     pub(crate) drift: Option<Drift>,
-    /// The Secret or ConfigMap with the values, while it is looked at.
+    /// The Secret or ConfigMap with the values, while it is looked at and if it is there.
     pub(crate) values_object: Option<Version>,
     pub(crate) leftovers: Leftovers,
     pub(crate) checks: Vec<NamedCheck>,
@@ -121,6 +123,7 @@ pub(crate) fn world(app: &ApplicationInstance, view: &View<'_, Question>, policy
     let release = own(app, view.caches.find::<HelmRelease>(&key));
     let oci = read(own(app, view.caches.find::<OciRepository>(&key)));
     let helm = read(own(app, view.caches.find::<HelmRepository>(&key)));
+    let candidate = read(own(app, view.caches.find::<OciRepository>(&children::candidate_key(app))));
     let helm_chart = view
         .caches
         .find::<HelmChart>(&ObjectKey::namespaced(&namespace, &format!("{namespace}-{}", key.name)));
@@ -140,6 +143,7 @@ pub(crate) fn world(app: &ApplicationInstance, view: &View<'_, Question>, policy
     World {
         chart: chart(source.present(), helm_chart.as_ref(), view),
         source,
+        candidate: candidate.present().cloned(),
         helm_chart,
         outdated_sources,
         refusals: view.refusals.to_vec(),
@@ -217,8 +221,7 @@ fn belongs_to(app: &ApplicationInstance, meta: &ObjectMeta) -> bool {
 
 /// The artifact that the release is made from, and what it says.
 fn chart(source: Option<&Source>, helm_chart: Option<&Source>, view: &View<'_, Question>) -> ChartReading {
-    let artifact =
-        |source: &Source| source.status.artifact.clone().filter(|known| known.oci_digest().is_some());
+    let artifact = |source: &Source| source.status.artifact.clone().filter(|_| source.oci_digest().is_some());
     // The artifact of a classic repository is its index; the chart is Flux's own object.
     let chart = source.and_then(artifact).or_else(|| helm_chart?.status.artifact.clone());
     let Some(Artifact { url, digest, size, .. }) = chart else { return ChartReading::Absent };

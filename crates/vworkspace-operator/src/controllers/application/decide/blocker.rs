@@ -230,7 +230,7 @@ fn missing_approval(Situation { approval, .. }: Situation<'_>) -> Option<Blocker
         approval::Approval::Missing(message) => {
             Some(Blocker::Before(Blocked::AwaitingApproval, message.clone()))
         }
-        approval::Approval::NotNeeded | approval::Approval::Given(_) => None,
+        approval::Approval::NotNeeded | approval::Approval::Given | approval::Approval::Accepted(_) => None,
     }
 }
 

@@ -26,7 +26,8 @@ use agent_protocol::PublicKeys;
 use jiff::Timestamp;
 use operator_kit::{Child, Deletion, Finalizer, Interest, Plan};
 use vworkspace_api::application_instance::{
-    ApplicationInstance, ApplicationInstanceStatus, AppliedChart, HelmReleaseRef, Mode,
+    ApplicationInstance, ApplicationInstanceStatus, AppliedChart, Blocked, ChartSourceKind, HelmReleaseRef,
+    Mode,
 };
 
 use super::asking::Question;
@@ -110,7 +111,11 @@ fn managed(
         approval: &approval,
     };
     let blocker = blocker::first(situation(&seen));
-    let handover = Handover::of(app, world, order.as_ref().ok(), is_with_flux, pause, blocker.as_ref());
+    // What was approved just now is noted before it goes out: who comes after a crash must know which chart that was.
+    let to_hand_over = order.as_ref().ok().filter(|_| !matches!(approval, Approval::Accepted(_)));
+    let handover = Handover::of(app, world, to_hand_over, is_with_flux, pause, blocker.as_ref());
+    let candidate = candidate(order.as_ref().ok(), pause, blocker.as_ref());
+    let is_free = pause.is_none() && !blocker.as_ref().is_some_and(Blocker::forbids_handing_over);
     // What Flux told before it was given the change says nothing about it.
     let (reading, blocker) = match handover.change {
         Change::GoesOut => (&Reading::Unseen, blocker::first(situation(&Reading::Unseen))),
@@ -148,8 +153,9 @@ fn managed(
             .and_then(|release| children::change_of(&release.metadata))
             .map(str::to_owned),
         last_applied_chart: handover.chart,
-        approved: match approval {
-            Approval::Given(approved) if handover.change != Change::Waits => Some(approved),
+        // One that has to wait for something else is looked at again then.
+        approved: match &approval {
+            Approval::Accepted(approved) if is_free => Some(approved.clone()),
             _ => None,
         },
         helm_release_ref: release_ref(app, world, handover.change),
@@ -161,18 +167,18 @@ fn managed(
         now,
     });
     Plan {
-        children: handover.children,
+        children: handover.children.into_iter().chain(candidate).collect(),
         deletions: handover.deletions,
         nudges: request::nudges(app, world, pause),
-        interests: interests(app, request::values_are_in_trouble(world)),
+        interests: interests(app, request::values_are_in_trouble(world) || approval.is_open()),
         errands: readiness::questions(app, world, is_released),
         wake_at: wake_at.into_iter().flatten().filter(|at| *at > now).min(),
         ..Plan::only_status(Finalizer::Hold, status)
     }
 }
 
-fn interests(app: &ApplicationInstance, values_are_in_trouble: bool) -> Vec<Interest> {
-    let values = looking::values_object(app).filter(|_| values_are_in_trouble);
+fn interests(app: &ApplicationInstance, values_matter: bool) -> Vec<Interest> {
+    let values = looking::values_object(app).filter(|_| values_matter);
     looking::referenced_source(app).into_iter().chain(values).collect()
 }
 
@@ -242,10 +248,17 @@ fn as_paused(app: &ApplicationInstance, world: &World, pause: Option<&Pause>) ->
     }
 }
 
-/// Sources of ours that the spec does not ask for any more.
+/// Finds out which chart there is to approve. By annotation we write only the status.
+fn candidate(order: Option<&Order<'_>>, pause: Option<&Pause>, blocker: Option<&Blocker>) -> Option<Child> {
+    let is_awaited = matches!(blocker, Some(Blocker::Before(Blocked::AwaitingApproval, _)));
+    order.filter(|_| is_awaited && pause != Some(&Pause::Annotated))?.candidate()
+}
+
+/// Sources of ours that the spec does not ask for any more, and the one that only found out what it would get.
 fn outdated(world: &World) -> Vec<Deletion> {
-    let sources = world.outdated_sources.iter();
-    sources.filter_map(|(kind, source)| children::delete_source(source, *kind)).collect()
+    let sources = world.outdated_sources.iter().map(|(kind, source)| (*kind, source));
+    let candidate = world.candidate.iter().map(|source| (ChartSourceKind::OciRepository, source));
+    sources.chain(candidate).filter_map(|(kind, source)| children::delete_source(source, kind)).collect()
 }
 
 /// Whether Flux already has what the spec asks for.

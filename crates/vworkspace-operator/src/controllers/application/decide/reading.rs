@@ -8,7 +8,7 @@ use vworkspace_api::application_instance::{
     ValuesSource,
 };
 
-use super::chart_source::{SourceTrouble, digest, has_caught_up, has_lost_its_artifact, source_trouble};
+use super::chart_source::{SourceTrouble, has_caught_up, has_lost_its_artifact, source_trouble};
 use crate::controllers::application::children::{change_of, source_asked_of};
 use crate::controllers::application::observe::{Seen, World};
 use crate::flux::{FluxCondition, HelmRelease, Snapshot, Source, condition, is_true};
@@ -250,7 +250,7 @@ fn is_moving(told: Told<'_>, source: &Source) -> bool {
 fn is_attempted(release: &HelmRelease, source: &Source) -> bool {
     let status = &release.status;
     release.metadata.generation == Some(status.last_attempted_generation)
-        && digest(source).is_none_or(|digest| digest == status.last_attempted_revision_digest)
+        && source.oci_digest().is_none_or(|digest| digest == status.last_attempted_revision_digest)
 }
 
 /// The release has a generation that Flux has not begun with, or not said so.
@@ -428,7 +428,7 @@ fn released(release: &HelmRelease, source: &Source, known: Option<&SuccessfulRel
 fn is_wanted(release: &HelmRelease, source: &Source, revision: &Snapshot) -> bool {
     match release.spec.pointer("/chart/spec/version").and_then(Value::as_str) {
         Some(version) => is_same_version(version, &revision.chart_version),
-        None => digest(source) == Some(revision.oci_digest.as_str()),
+        None => source.oci_digest() == Some(revision.oci_digest.as_str()),
     }
 }
 

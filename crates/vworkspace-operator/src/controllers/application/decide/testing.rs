@@ -69,6 +69,7 @@ pub(crate) fn empty() -> World {
     World {
         release: Sight::Absent,
         source: Seen::Known(Sight::Absent),
+        candidate: None,
         helm_chart: None,
         outdated_sources: Vec::new(),
         refusals: Vec::new(),

@@ -26,6 +26,8 @@ use crate::flux::{Artifact, FluxCondition, HelmRelease, Snapshot, Source};
 /// Marks of new values are told from wishes to try again.
 pub(super) const VALUES_MARK: u16 = 1000;
 
+pub(super) const CANDIDATE: &str = "web-candidate";
+
 pub(super) fn time(seconds: i64) -> Timestamp {
     noon() + SignedDuration::from_secs(seconds)
 }
