@@ -103,6 +103,13 @@ impl Child {
         self
     }
 
+    /// Annotations that it must carry.
+    #[must_use]
+    pub fn annotations(mut self, annotations: BTreeMap<String, String>) -> Self {
+        self.object.metadata.annotations = Some(annotations);
+        self
+    }
+
     /// Its spec.
     #[must_use]
     pub fn spec(mut self, spec: Value) -> Self {
@@ -114,6 +121,12 @@ impl Child {
     #[must_use]
     pub fn id(&self) -> ObjectId {
         ObjectId { resource: self.resource.clone(), key: ObjectKey::of(&self.object) }
+    }
+
+    /// An annotation of it; for tests of plans.
+    #[must_use]
+    pub fn annotation(&self, name: &str) -> Option<&str> {
+        self.object.metadata.annotations.as_ref()?.get(name).map(String::as_str)
     }
 
     /// A value in it, by JSON pointer; for tests of plans.

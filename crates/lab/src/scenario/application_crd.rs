@@ -138,7 +138,9 @@ async fn status_is_kept(instances: &Api<DynamicObject>, version: &str) -> Result
         "lastSuccessfulRelease": {
             "chartVersion": "1.2.3+0123456789ab", "revision": 4, "configDigest": "sha256:1", "ociDigest": "sha256:2", "time": time,
         },
-        "lastApprovedChange": {"digest": "sha256:3", "claimId": "4", "time": time},
+        "lastApprovedChange": {
+            "digest": "sha256:3", "change": "5", "chartDigest": "sha256:6", "claimId": "4", "time": time,
+        },
         "secretValues": true,
         "chartTrouble": {"change": "5", "message": "could not load chart", "since": time},
         "endpoints": [{"name": "shop", "url": "https://shop.example.org", "type": "ingress", "notes": "by TLS"}],

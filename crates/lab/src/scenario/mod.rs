@@ -111,6 +111,7 @@ pub(crate) const ALL: &[Scenario] = &[
     application::child_resources::SCENARIO,
     application::allow_list::SCENARIO,
     application::approval::SCENARIO,
+    application::approval::BY_POLICY,
     application::unreachable_source::SCENARIO,
     application::source_reference::SCENARIO,
     application::retry::SCENARIO,

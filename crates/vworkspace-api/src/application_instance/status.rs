@@ -110,7 +110,8 @@ pub struct SuccessfulRelease {
     /// The digest of the chart in its registry, for OCI.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub oci_digest: Option<String>,
-    /// The change of the spec that it carries, as its HelmRelease names it (label apps.vworkspace.io/change).
+    /// The change of the spec that it carries, as its HelmRelease names it (annotation
+    /// apps.vworkspace.io/change-digest).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub change: Option<String>,
     /// When it was seen to have succeeded.
@@ -136,8 +137,14 @@ pub struct ChartTrouble {
 #[derive(KubeSchema, Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ApprovedChange {
-    /// The digest of the change.
+    /// The digest that the claim was about: of the change, of the chart and of the version of the values.
     pub digest: String,
+    /// The digest of the change of the spec alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub change: Option<String>,
+    /// The digest of the chart in its registry, for OCI: Flux gets this one, wherever the tag points to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chart_digest: Option<String>,
     /// The id of the claim that approved it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claim_id: Option<String>,

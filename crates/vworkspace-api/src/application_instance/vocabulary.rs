@@ -303,9 +303,10 @@ conditions! {
         }
         True MaintenanceWindow seed "0.1.0" {
             meaning: "A maintenance window of the spec or of the catalog policy is open: inside it nothing \
-                      is changed.",
+                      is changed. Or it was open and cannot be read any more: the message says what is wrong.",
             look: [SPEC, CATALOG_POLICY],
-            fix: "Wait for the window to close; the message says when. To go on at once, change the window.",
+            fix: "Wait for the window to close; the message says when. To go on at once, change the window. \
+                  One that cannot be read has to be corrected or removed.",
         }
         False Active seed "0.1.0" {
             meaning: "Reconciliation is not paused.",

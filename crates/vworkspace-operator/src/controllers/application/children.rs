@@ -17,12 +17,35 @@ use crate::flux::{HelmRelease, HelmRepository, OciRepository, Source};
 
 /// Says on a child which change of the spec it carries, so that one that waits is told apart from one that is handed over.
 /// Not the generation: that also moves when only `suspend` does.
-const CHANGE_LABEL: &str = "apps.vworkspace.io/change";
+const CHANGE: Mark =
+    Mark { annotation: "apps.vworkspace.io/change-digest", label: "apps.vworkspace.io/change" };
 /// Names what the source is asked for. The release has it too: both tell whether they belong together, and a change that is
 /// none of the source leaves it alone.
-const SOURCE_LABEL: &str = "apps.vworkspace.io/source";
+const SOURCE: Mark =
+    Mark { annotation: "apps.vworkspace.io/source-digest", label: "apps.vworkspace.io/source" };
 const CHART_LAYER: &str = "application/vnd.cncf.helm.chart.content.v1.tar+gzip";
 const COPIED_LABELS: [&str; 2] = ["app.vworkspace.io/managed-by", "app.vworkspace.io/cluster-id"];
+
+/// How a digest stands on a child.
+struct Mark {
+    /// The whole of it, which decides.
+    annotation: &'static str,
+    /// Its beginning, only for selecting: a label has no room for more, and so little of it can be forged.
+    label: &'static str,
+}
+
+impl Mark {
+    fn of<'a>(&self, meta: &'a ObjectMeta) -> Option<&'a str> {
+        meta.annotations.as_ref()?.get(self.annotation).map(String::as_str)
+    }
+}
+
+/// The digests that a child carries.
+#[derive(Clone, Copy)]
+struct Digests<'a> {
+    change: Option<&'a str>,
+    source: Option<&'a str>,
+}
 
 /// A managed instance that is complete: what the children are made of.
 #[derive(Debug, Clone)]
@@ -56,6 +79,12 @@ struct Wish<'a> {
 pub(crate) fn release_key(app: &ApplicationInstance) -> ObjectKey {
     let name = app.spec.release.as_ref().map_or_else(|| app.name_any(), |release| release.name.clone());
     ObjectKey::namespaced(&app.namespace().unwrap_or_default(), &name)
+}
+
+/// Under which a source stands that only finds out what a change would get: no release refers to it.
+pub(crate) fn candidate_key(app: &ApplicationInstance) -> ObjectKey {
+    let ObjectKey { namespace, name } = release_key(app);
+    ObjectKey { namespace, name: format!("{name}-candidate") }
 }
 
 /// The kind and name of the source that the spec asks for, if it asks for one.
@@ -131,19 +160,28 @@ impl<'a> Order<'a> {
         self.wish.source_kind().name()
     }
 
-    /// The digest of what the spec asks of Flux, pauses apart: what an approval is bound to.
-    pub(crate) fn digest(&self) -> &str {
+    /// The digest of what the spec asks of Flux, pauses apart.
+    pub(crate) fn change(&self) -> &str {
         &self.specs.digest
     }
 
-    /// A short name for it that fits into a label.
-    pub(crate) fn change(&self) -> &str {
-        short(self.digest())
+    /// The digest of what the source is asked for; nothing if somebody else keeps it.
+    pub(crate) fn source(&self) -> Option<&str> {
+        self.specs.source_digest.as_deref()
     }
 
-    /// What the source is asked for, likewise; nothing if somebody else keeps it.
-    pub(crate) fn source(&self) -> Option<&str> {
-        self.specs.source_digest.as_deref().map(short)
+    /// A source with nothing but the task to find out which chart the change would get. Nothing where that cannot be
+    /// pinned: in a classic repository, and with a source that somebody else keeps.
+    pub(crate) fn candidate(&self) -> Option<Child> {
+        let spec = self.specs.source.clone().filter(|_| self.is_oci())?;
+        let key = candidate_key(self.wish.app);
+        let child = Child::new::<OciRepository>(&self.wish.release.namespace, &key.name).spec(spec);
+        Some(marked(self.wish.app, child, Digests { change: None, source: self.source() }))
+    }
+
+    /// Whether a source is asked for the same chart as this order's own.
+    pub(crate) fn asks_the_same_of(&self, source: &Source) -> bool {
+        self.source().is_some() && source_asked_of(&source.metadata) == self.source()
     }
 
     /// Source first: a release that sees a source in motion waits for it, and runs one upgrade instead of two.
@@ -155,9 +193,10 @@ impl<'a> Order<'a> {
             ChartSourceKind::HelmRepository => Child::new::<HelmRepository>(namespace, name).spec(spec),
         });
         let release = Child::new::<HelmRelease>(namespace, name).spec(self.specs.release.clone());
-        let (change, of_source) = ((CHANGE_LABEL, Some(self.change())), (SOURCE_LABEL, self.source()));
-        let source = source.map(|source| marked(app, source, &[of_source]));
-        source.into_iter().chain([marked(app, release, &[change, of_source])]).collect()
+        let of_source = Digests { change: None, source: self.source() };
+        let of_release = Digests { change: Some(self.change()), ..of_source };
+        let source = source.map(|source| marked(app, source, of_source));
+        source.into_iter().chain([marked(app, release, of_release)]).collect()
     }
 }
 
@@ -187,7 +226,22 @@ impl<'a> Wish<'a> {
         let chart = [&self.chart.name, &self.chart.version];
         let digest = agent_protocol::digest_of(&json!([chart, source, release]));
         let source_digest = source.as_ref().map(agent_protocol::digest_of);
+        let source = source.map(|source| self.pinned(source, &digest));
         Specs { source, release, digest, source_digest }
+    }
+
+    /// The very chart that was approved together with this change, whatever the tag points to by now. The tag stays, for
+    /// people; Flux goes by the digest. It is no part of the change: that would be another one by being approved.
+    fn pinned(&self, source: Value, change: &str) -> Value {
+        let approved = self.app.status.as_ref().and_then(|status| status.last_approved_change.as_ref());
+        let approved = approved.filter(|approved| approved.change.as_deref() == Some(change));
+        match (approved.and_then(|approved| approved.chart_digest.as_deref()), source.get("ref")) {
+            (Some(digest), Some(by_tag)) => {
+                let by_digest = merged(by_tag.clone(), json!({ "digest": digest }));
+                merged(source, json!({ "ref": by_digest }))
+            }
+            _ => source,
+        }
     }
 
     fn referenced(&self) -> Option<&'a ChartSourceRef> {
@@ -289,8 +343,8 @@ pub(crate) fn as_it_is(app: &ApplicationInstance, live: &HelmRelease, suspension
         };
     }
     let child = Child::new::<HelmRelease>(&namespace, &live.name_any());
-    let labels = [(CHANGE_LABEL, change_of(&live.metadata)), (SOURCE_LABEL, source_label_of(&live.metadata))];
-    marked(app, child, &labels).spec(spec)
+    let digests = Digests { change: change_of(&live.metadata), source: source_asked_of(&live.metadata) };
+    marked(app, child, digests).spec(spec)
 }
 
 /// Whether Flux leaves a release alone.
@@ -302,16 +356,12 @@ pub(crate) enum Suspension {
 
 /// The change that a release carries.
 pub(crate) fn change_of(meta: &ObjectMeta) -> Option<&str> {
-    label_of(meta, CHANGE_LABEL)
+    CHANGE.of(meta)
 }
 
 /// What the source of a release is asked for, or a source itself.
-pub(crate) fn source_label_of(meta: &ObjectMeta) -> Option<&str> {
-    label_of(meta, SOURCE_LABEL)
-}
-
-fn label_of<'a>(meta: &'a ObjectMeta, label: &str) -> Option<&'a str> {
-    meta.labels.as_ref()?.get(label).map(String::as_str)
+pub(crate) fn source_asked_of(meta: &ObjectMeta) -> Option<&str> {
+    SOURCE.of(meta)
 }
 
 fn short(digest: &str) -> &str {
@@ -336,21 +386,25 @@ pub(crate) fn delete_release(release: &HelmRelease) -> Option<Deletion> {
     Some(Deletion::new::<HelmRelease>(ObjectKey::of_meta(&release.metadata), uid, Dependents::GoToo))
 }
 
-/// Labels: the instance, and what the child carries.
-fn marked(app: &ApplicationInstance, child: Child, own: &[(&str, Option<&str>)]) -> Child {
+/// Labels and annotations: the instance, and what the child carries.
+fn marked(app: &ApplicationInstance, child: Child, digests: Digests<'_>) -> Child {
     let mut labels: BTreeMap<String, String> = [
         (INSTANCE_LABEL.to_owned(), app.name_any()),
         ("app.vworkspace.io/managed-by".to_owned(), "vworkspace-operator".to_owned()),
     ]
     .into();
-    let own = own.iter().filter_map(|(label, value)| Some(((*label).to_owned(), (*value)?.to_owned())));
-    labels.extend(own);
+    let mut annotations = BTreeMap::new();
+    for (mark, digest) in [(CHANGE, digests.change), (SOURCE, digests.source)] {
+        let Some(digest) = digest else { continue };
+        labels.insert(mark.label.to_owned(), short(digest).to_owned());
+        annotations.insert(mark.annotation.to_owned(), digest.to_owned());
+    }
     for label in COPIED_LABELS {
         if let Some(value) = app.labels().get(label) {
             labels.insert(label.to_owned(), value.clone());
         }
     }
-    child.labels(labels)
+    child.labels(labels).annotations(annotations)
 }
 
 /// A tag has no plus sign: helm writes an underscore.
@@ -488,15 +542,80 @@ mod tests {
     #[test]
     fn another_chart_is_a_change_and_the_word_that_it_is_meant_is_none() {
         let mut app = instance();
-        let digest = Order::of(&app).unwrap().digest().to_owned();
+        let change = Order::of(&app).unwrap().change().to_owned();
         app.spec.chart.as_mut().unwrap().replace = Some("web".to_owned());
-        assert_eq!(Order::of(&app).unwrap().digest(), digest);
+        assert_eq!(Order::of(&app).unwrap().change(), change);
         let reference =
             json!({"sourceRef": {"kind": "OCIRepository", "name": "c"}, "name": "web", "version": "1.2.0"});
         app.spec.chart = Some(serde_json::from_value(reference).unwrap());
-        let digest = Order::of(&app).unwrap().digest().to_owned();
+        let change = Order::of(&app).unwrap().change().to_owned();
         app.spec.chart.as_mut().unwrap().name = "shop".to_owned();
-        assert_ne!(Order::of(&app).unwrap().digest(), digest, "also where no child has the name");
+        assert_ne!(Order::of(&app).unwrap().change(), change, "also where no child has the name");
+    }
+
+    #[test]
+    fn a_child_carries_the_whole_digest_and_keeps_it_while_it_is_paused() {
+        let app = instance();
+        let order = Order::of(&app).unwrap();
+        let children = order.children();
+        let [source, release] = children.as_slice() else { panic!("{children:?}") };
+        assert_eq!(order.change().len(), 64);
+        assert_eq!(release.annotation(CHANGE.annotation), Some(order.change()));
+        assert_eq!(source.annotation(CHANGE.annotation), None);
+        for child in [source, release] {
+            assert_eq!(child.annotation(SOURCE.annotation), order.source());
+        }
+        let live = crate::controllers::application::decide::testing::new_release(&app);
+        let paused = as_it_is(&app, &live, Suspension::On);
+        assert_eq!(paused.annotation(CHANGE.annotation), Some(order.change()));
+        assert_eq!(paused.annotation(SOURCE.annotation), order.source());
+    }
+
+    #[test]
+    fn the_chart_that_was_approved_is_pinned_as_long_as_the_change_is_asked_for() {
+        let mut app = instance();
+        let (change, source) = {
+            let order = Order::of(&app).unwrap();
+            (order.change().to_owned(), order.source().map(str::to_owned))
+        };
+        let approved = |change: &str, chart: Option<&str>| {
+            let approved = json!({"digest": "d", "change": change, "chartDigest": chart, "time": "2026-01-01T12:00:00Z"});
+            Some(serde_json::from_value(json!({ "lastApprovedChange": approved })).unwrap())
+        };
+        let table = [
+            (approved(&change, Some("sha256:12")), json!({"tag": "1.2.0", "digest": "sha256:12"})),
+            (approved("another", Some("sha256:12")), json!({"tag": "1.2.0"})),
+            (approved(&change, None), json!({"tag": "1.2.0"})),
+            (None, json!({"tag": "1.2.0"})),
+        ];
+        for (status, expected) in table {
+            app.status = status;
+            let order = Order::of(&app).unwrap();
+            assert_eq!(*order.children()[0].at("/spec/ref").unwrap(), expected);
+            assert_eq!(
+                (order.change(), order.source()),
+                (change.as_str(), source.as_deref()),
+                "it is the same change"
+            );
+        }
+    }
+
+    #[test]
+    fn only_a_chart_of_a_registry_has_a_candidate_and_no_release_refers_to_it() {
+        let mut app = instance();
+        let order = Order::of(&app).unwrap();
+        let (candidate, children) = (order.candidate().unwrap(), order.children());
+        assert_eq!(candidate.id().to_string(), "OCIRepository shop/web-candidate");
+        assert_eq!(candidate.at("/spec"), children[0].at("/spec"));
+        assert_eq!(candidate.annotation(SOURCE.annotation), order.source());
+        assert_eq!(children[1].at("/spec/chartRef/name").unwrap(), "web");
+        for chart in [
+            json!({"sourceType": "helm", "url": "https://charts.example", "name": "web", "version": "1.2.0"}),
+            json!({"sourceRef": {"kind": "OCIRepository", "name": "charts"}, "name": "web", "version": "1.2.0"}),
+        ] {
+            app.spec.chart = Some(serde_json::from_value(chart).unwrap());
+            assert_eq!(Order::of(&app).unwrap().candidate(), None);
+        }
     }
 
     #[test]

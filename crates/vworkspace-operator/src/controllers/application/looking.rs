@@ -25,18 +25,26 @@ pub(crate) fn referenced_source(app: &ApplicationInstance) -> Option<Interest> {
     })
 }
 
-/// The Secret or ConfigMap that the values come from, while Flux cannot use it. Nothing but its metadata: what is in it
-/// is no business of ours.
+/// The Secret or ConfigMap that the values come from, while Flux cannot use it or an approval has to name its version.
+/// Nothing but its metadata: what is in it is no business of ours.
 pub(crate) fn values_object(app: &ApplicationInstance) -> Option<Interest> {
-    let Values { source, secret_ref, config_map_ref, .. } = app.spec.values.as_ref()?;
-    let selection = |name: &str| Some(Selection::named(name).within(&app.namespace()?).metadata_only());
-    match source {
+    let selection = Selection::named(values_name(app)?).within(&app.namespace()?).metadata_only();
+    match app.spec.values.as_ref()?.source {
         ValuesSource::Inline => None,
-        ValuesSource::SecretRef => Some(Interest::of::<Secret>(selection(&secret_ref.as_ref()?.name)?)),
-        ValuesSource::ConfigMapRef => {
-            Some(Interest::of::<ConfigMap>(selection(&config_map_ref.as_ref()?.name)?))
-        }
+        ValuesSource::SecretRef => Some(Interest::of::<Secret>(selection)),
+        ValuesSource::ConfigMapRef => Some(Interest::of::<ConfigMap>(selection)),
     }
+}
+
+/// The name of that object.
+pub(crate) fn values_name(app: &ApplicationInstance) -> Option<&str> {
+    let Values { source, secret_ref, config_map_ref, .. } = app.spec.values.as_ref()?;
+    let reference = match source {
+        ValuesSource::Inline => None,
+        ValuesSource::SecretRef => secret_ref.as_ref(),
+        ValuesSource::ConfigMapRef => config_map_ref.as_ref(),
+    };
+    reference.map(|reference| reference.name.as_str())
 }
 
 /// The instance's namespace, while it alone tells why nothing else can be seen in it any more.

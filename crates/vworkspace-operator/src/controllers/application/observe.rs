@@ -27,6 +27,8 @@ pub(crate) struct World {
     pub(crate) release: Sight<HelmRelease>,
     /// The source that the spec asks for.
     pub(crate) source: Seen<Source>,
+    /// The source that only finds out which chart a change that needs an approval would get.
+    pub(crate) candidate: Option<Source>,
     /// What Flux makes of a classic repository for the release.
     pub(crate) helm_chart: Option<Source>,
     /// Sources of ours from before the spec asked for this one.
@@ -37,8 +39,8 @@ pub(crate) struct World {
     pub(crate) refusals: Vec<Refusal>,
     /// The id of the cluster.
     pub(crate) cluster: String,
-    /// What the whole cluster agreed on, or why it cannot be read.
-    pub(crate) policy: Result<CatalogPolicy, String>,
+    /// What the whole cluster agreed on.
+    pub(crate) policy: CatalogPolicy,
     pub(crate) dependencies: Vec<Dependency>,
     pub(crate) services: Found<Service>,
     pub(crate) ingresses: Found<Ingress>,
@@ -47,7 +49,7 @@ pub(crate) struct World {
     pub(crate) drift: Option<Drift>,
     /// Whether Flux's Events, which tell drift, can be seen.
     pub(crate) is_drift_seen: bool,
-    /// The Secret or ConfigMap with the values, while it is looked at.
+    /// The Secret or ConfigMap with the values, while it is looked at and if it is there.
     pub(crate) values_object: Option<Version>,
     pub(crate) leftovers: Leftovers,
     /// Whether the whole namespace is being deleted; looked at only where nothing else can be seen any more.
@@ -145,8 +147,12 @@ pub(crate) fn world(app: &ApplicationInstance, view: &View<'_, Question>, policy
     let release = view.child::<HelmRelease>(&key);
     let oci = view.child::<OciRepository>(&key).map(Source::from);
     let helm = view.child::<HelmRepository>(&key).map(Source::from);
-    let own_sources =
-        own_sources([(ChartSourceKind::OciRepository, &oci), (ChartSourceKind::HelmRepository, &helm)]);
+    let candidate = view.child::<OciRepository>(&children::candidate_key(app)).map(Source::from);
+    let own_sources = own_sources([
+        (ChartSourceKind::OciRepository, &oci),
+        (ChartSourceKind::OciRepository, &candidate),
+        (ChartSourceKind::HelmRepository, &helm),
+    ]);
     let helm_chart = view
         .caches
         .find::<HelmChart>(&ObjectKey::namespaced(&namespace, &format!("{namespace}-{}", key.name)));
@@ -169,12 +175,13 @@ pub(crate) fn world(app: &ApplicationInstance, view: &View<'_, Question>, policy
     World {
         chart: chart(source.present(), helm_chart.as_ref(), view),
         source,
+        candidate: candidate.present().cloned(),
         helm_chart,
         outdated_sources,
         own_sources,
         refusals: view.refusals.to_vec(),
         cluster: view.cluster.to_owned(),
-        policy: catalog_policy(view, policy),
+        policy: catalog_policy(view.caches.find(policy)),
         dependencies: dependencies(app, view, &namespace),
         ingresses: view.caches.named(&key),
         certificates: view.caches.named(&key),
@@ -238,8 +245,7 @@ fn own_sources<const N: usize>(
 
 /// The artifact that the release is made from, and what it says.
 fn chart(source: Option<&Source>, helm_chart: Option<&Source>, view: &View<'_, Question>) -> ChartReading {
-    let artifact =
-        |source: &Source| source.status.artifact.clone().filter(|known| known.oci_digest().is_some());
+    let artifact = |source: &Source| source.status.artifact.clone().filter(|_| source.oci_digest().is_some());
     // The artifact of a classic repository is its index; the chart is Flux's own object.
     let chart = source.and_then(artifact).or_else(|| helm_chart?.status.artifact.clone());
     let Some(Artifact { url, digest, size, .. }) = chart else { return ChartReading::Absent };
@@ -250,13 +256,13 @@ fn chart(source: Option<&Source>, helm_chart: Option<&Source>, view: &View<'_, Q
     }
 }
 
-fn catalog_policy(view: &View<'_, Question>, key: &ObjectKey) -> Result<CatalogPolicy, String> {
-    match view.caches.find::<ConfigMap>(key) {
-        Sight::Present(policy) => {
-            CatalogPolicy::read(&policy.data.unwrap_or_default()).map_err(|error| error.to_string())
-        }
-        Sight::Unreadable(why) | Sight::Unknown(why) => Err(format!("ConfigMap {key} cannot be read: {why}")),
-        Sight::Absent | Sight::NotInstalled => Ok(CatalogPolicy::default()),
+/// Only one that is known to be absent forbids nothing.
+fn catalog_policy(sight: Sight<ConfigMap>) -> CatalogPolicy {
+    match sight {
+        Sight::Present(policy) => CatalogPolicy::read(&policy.data.unwrap_or_default()),
+        Sight::Absent => CatalogPolicy::default(),
+        Sight::Unreadable(why) | Sight::Unknown(why) => CatalogPolicy::unreadable(&why),
+        Sight::NotInstalled => CatalogPolicy::unreadable("the API server does not list ConfigMaps"),
     }
 }
 
@@ -460,5 +466,21 @@ mod tests {
         let inside = json!({"clusterIP": "10.96.0.9", "selector": {"app": "web"}, "ports": [{"port": 80}]});
         let to = Destination::ClusterIps(vec!["10.96.0.9".parse().unwrap()]);
         assert!(matches!(asking(service(inside)), Asking::Asked(asked) if asked.to == to));
+    }
+
+    #[test]
+    fn only_a_policy_that_is_known_to_be_absent_forbids_nothing() {
+        let table = [
+            (Sight::Absent, true),
+            (Sight::Present(ConfigMap::default()), true),
+            (Sight::NotInstalled, false),
+            (Sight::Unknown("forbidden".to_owned()), false),
+            (Sight::Unreadable("data is no map".to_owned()), false),
+        ];
+        for (sight, forbids_nothing) in table {
+            let policy = catalog_policy(sight.clone());
+            assert_eq!(policy.problem().is_none(), forbids_nothing, "{sight:?}");
+            assert_eq!(policy.allows("oci://anywhere.example/x"), forbids_nothing, "{sight:?}");
+        }
     }
 }

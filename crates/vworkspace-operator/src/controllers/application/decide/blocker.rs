@@ -1,7 +1,6 @@
 //! What stands in the way, in the order in which a person would have to solve it.
 
 use conditions::Reason;
-use jiff::Timestamp;
 use operator_kit::{Cause, Found, Sight};
 use tracing::debug;
 use vworkspace_api::application_instance::{ApplicationInstance, Blocked, Ready};
@@ -66,7 +65,6 @@ pub(super) struct Situation<'a> {
     /// Whether Flux already has what the spec asks for.
     pub(super) is_with_flux: bool,
     pub(super) approval: &'a approval::Approval,
-    pub(super) now: Timestamp,
 }
 
 /// A rule that finds one kind of blocker.
@@ -88,7 +86,7 @@ pub(super) const RULES: &[Rule] = &[
     rule(Blocked::InvalidSpec, "the spec cannot be carried out", invalid_spec),
     rule(Blocked::MissingDependencies, "Flux is not installed, or its objects cannot be listed", missing_flux),
     rule(Blocked::MissingDependencies, "a controller that `spec.integrations` asks for is not installed", missing_integration),
-    rule(Blocked::PolicyDenied, "the catalog policy cannot be read", unreadable_policy),
+    rule(Blocked::PolicyDenied, "the catalog policy cannot be read, or a part of it", unreadable_policy),
     rule(Blocked::MissingChartSource, "the chart source is not allowed, or the referenced one is absent or has another chart or version", forbidden_source),
     rule(Blocked::DependencyNotReady, "an instance of `spec.dependsOn` is not ready", unready_dependency),
     rule(Blocked::AwaitingApproval, "the change is not approved", missing_approval),
@@ -118,11 +116,11 @@ fn native_storage(Situation { app, .. }: Situation<'_>) -> Option<Blocker> {
 
 /// What the schema cannot say.
 fn invalid_spec(situation: Situation<'_>) -> Option<Blocker> {
-    let Situation { app, world, order, now, .. } = situation;
+    let Situation { app, world, order, .. } = situation;
     let message = match order {
         Err(missing) => Some(missing.to_owned()),
         Ok(order) => unmeant_chart(situation, order)
-            .or_else(|| pause::bad_window(app, now))
+            .or_else(|| pause::bad_window(app))
             .or_else(|| inline_secret(app))
             .or_else(|| {
                 world.checks.iter().find_map(|check| {
@@ -202,15 +200,15 @@ fn unusable<K>(found: &Found<K>, not_installed: &str) -> Option<String> {
 
 /// What Flux has already was allowed when it was handed over.
 fn unreadable_policy(Situation { world, is_with_flux, .. }: Situation<'_>) -> Option<Blocker> {
-    let error = world.policy.as_ref().err().filter(|_| !is_with_flux)?;
-    Some(Blocker::Before(Blocked::PolicyDenied, error.clone()))
+    let problem = world.policy.problem().filter(|_| !is_with_flux)?;
+    Some(Blocker::Before(Blocked::PolicyDenied, problem))
 }
 
 /// The source must be allowed; one that somebody else keeps must be there and point to the chart and the version that are
 /// asked for.
 fn forbidden_source(Situation { world, order, .. }: Situation<'_>) -> Option<Blocker> {
     let order = order.ok()?;
-    let policy = world.policy.as_ref().ok()?;
+    let policy = &world.policy;
     let blocked = |message| Some(Blocker::Before(Blocked::MissingChartSource, message));
     let Some(reference) = order.referenced() else {
         let url = order.url()?;
@@ -264,9 +262,10 @@ fn other_version(order: &Order<'_>, source: &Source) -> Option<String> {
     })
 }
 
+/// What was allowed may stand in a line that cannot be read: then nobody knows, and changes wait for that.
 fn refusal(policy: &CatalogPolicy, url: &str) -> Option<String> {
     let allowed = || policy.allowed_sources().collect::<Vec<_>>().join(", ");
-    (!policy.allows(url)).then(|| {
+    (!policy.allows(url) && !policy.hides_sources()).then(|| {
         let url = safe(url, Quotes::Trusted);
         format!(
             "{url} is not allowed by the catalog policy (key allowedChartSources of ConfigMap \
@@ -292,7 +291,7 @@ fn missing_approval(Situation { approval, .. }: Situation<'_>) -> Option<Blocker
         approval::Approval::Missing(message) => {
             Some(Blocker::Before(Blocked::AwaitingApproval, message.clone()))
         }
-        approval::Approval::NotNeeded | approval::Approval::Given(_) => None,
+        approval::Approval::NotNeeded | approval::Approval::Given | approval::Approval::Accepted(_) => None,
     }
 }
 

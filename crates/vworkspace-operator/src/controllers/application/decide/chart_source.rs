@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use vworkspace_api::application_instance::ChartTrouble;
 
 use crate::controllers::application::observe::World;
-use crate::flux::{Artifact, Source, is_true};
+use crate::flux::{Source, is_true};
 use crate::quotation::{Quotes, safe};
 
 /// Why a chart cannot be fetched.
@@ -82,9 +82,4 @@ pub(super) fn has_caught_up(source: &Source) -> bool {
 /// Whether it had a chart and has none any more.
 pub(super) fn has_lost_its_artifact(source: &Source) -> bool {
     has_caught_up(source) && !is_only_an_address(source) && source.status.artifact.is_none()
-}
-
-/// The digest of the chart that the source has, for a registry.
-pub(super) fn digest(source: &Source) -> Option<&str> {
-    source.status.artifact.as_ref().and_then(Artifact::oci_digest)
 }

@@ -28,7 +28,8 @@ use agent_protocol::PublicKeys;
 use jiff::Timestamp;
 use operator_kit::{Child, Deletion, Finalizer, Found, Interest, Plan};
 use vworkspace_api::application_instance::{
-    ApplicationInstance, ApplicationInstanceStatus, AppliedChart, HelmReleaseRef, Mode,
+    ApplicationInstance, ApplicationInstanceStatus, AppliedChart, Blocked, ChartSourceKind, HelmReleaseRef,
+    Mode,
 };
 
 use super::asking::Question;
@@ -99,7 +100,7 @@ fn managed(
 ) -> Plan<ApplicationInstanceStatus, Question> {
     let is_with_flux = order.as_ref().is_ok_and(|order| is_with_flux(world, order));
     let approval = order.as_ref().map_or(Approval::NotNeeded, |order| {
-        approval::of(app, order, is_with_flux, &rules.approval_keys, &world.cluster, now)
+        approval::of(app, order, world, is_with_flux, &rules.approval_keys, now)
     });
     let pausing = pause::of(app, world, now);
     let pause = pausing.pause.as_ref();
@@ -114,10 +115,13 @@ fn managed(
         seen,
         is_with_flux,
         approval: &approval,
-        now,
     };
     let blocker = blocker::first(situation(&seen));
-    let handover = Handover::of(app, world, order.as_ref().ok(), is_with_flux, pause, blocker.as_ref());
+    // What was approved just now is noted before it goes out: who comes after a crash must know which chart that was.
+    let to_hand_over = order.as_ref().ok().filter(|_| !matches!(approval, Approval::Accepted(_)));
+    let handover = Handover::of(app, world, to_hand_over, is_with_flux, pause, blocker.as_ref());
+    let candidate = candidate(order.as_ref().ok(), pause, blocker.as_ref());
+    let is_free = pause.is_none() && !blocker.as_ref().is_some_and(Blocker::forbids_handing_over);
     // What Flux told before it was given the change says nothing about it.
     let (reading, blocker) = match handover.change {
         Change::GoesOut => (&Reading::Unseen, blocker::first(situation(&Reading::Unseen))),
@@ -158,8 +162,9 @@ fn managed(
             .and_then(|release| children::change_of(&release.metadata))
             .map(str::to_owned),
         last_applied_chart: handover.chart,
-        approved: match approval {
-            Approval::Given(approved) if handover.change != Change::Waits => Some(approved),
+        // One that has to wait for something else is looked at again then.
+        approved: match &approval {
+            Approval::Accepted(approved) if is_free => Some(approved.clone()),
             _ => None,
         },
         helm_release_ref: release_ref(app, world, handover.change),
@@ -174,10 +179,10 @@ fn managed(
         now,
     });
     Plan {
-        children: handover.children,
+        children: handover.children.into_iter().chain(candidate).collect(),
         deletions: handover.deletions,
         nudges: request::nudges(app, world, pause),
-        interests: interests(app, request::values_are_in_trouble(world))
+        interests: interests(app, request::values_are_in_trouble(world) || approval.is_open())
             .into_iter()
             .chain(readiness::services(app, world, is_released))
             .chain(readiness::promised_secrets(world))
@@ -188,8 +193,8 @@ fn managed(
     }
 }
 
-fn interests(app: &ApplicationInstance, values_are_in_trouble: bool) -> Vec<Interest> {
-    let values = looking::values_object(app).filter(|_| values_are_in_trouble);
+fn interests(app: &ApplicationInstance, values_matter: bool) -> Vec<Interest> {
+    let values = looking::values_object(app).filter(|_| values_matter);
     looking::referenced_source(app).into_iter().chain(values).collect()
 }
 
@@ -259,15 +264,22 @@ fn as_paused(app: &ApplicationInstance, world: &World, pause: Option<&Pause>) ->
     }
 }
 
-/// Sources of ours that the spec does not ask for any more.
+/// Finds out which chart there is to approve. By annotation we write only the status.
+fn candidate(order: Option<&Order<'_>>, pause: Option<&Pause>, blocker: Option<&Blocker>) -> Option<Child> {
+    let is_awaited = matches!(blocker, Some(Blocker::Before(Blocked::AwaitingApproval, _)));
+    order.filter(|_| is_awaited && pause != Some(&Pause::Annotated))?.candidate()
+}
+
+/// Sources of ours that the spec does not ask for any more, and the one that only found out what it would get.
 fn outdated(world: &World) -> Vec<Deletion> {
-    let sources = world.outdated_sources.iter();
-    sources.filter_map(|(kind, source)| children::delete_source(source, *kind)).collect()
+    let sources = world.outdated_sources.iter().map(|(kind, source)| (*kind, source));
+    let candidate = world.candidate.iter().map(|source| (ChartSourceKind::OciRepository, source));
+    sources.chain(candidate).filter_map(|(kind, source)| children::delete_source(source, kind)).collect()
 }
 
 /// Whether Flux already has what the spec asks for.
 fn is_with_flux(world: &World, order: &Order<'_>) -> bool {
-    let has_source = |source: &Source| children::source_label_of(&source.metadata) == order.source();
+    let has_source = |source: &Source| children::source_asked_of(&source.metadata) == order.source();
     let carries = |release: &HelmRelease| children::change_of(&release.metadata) == Some(order.change());
     (order.referenced().is_some() || world.source.present().is_some_and(has_source))
         && world.release.present().is_some_and(carries)

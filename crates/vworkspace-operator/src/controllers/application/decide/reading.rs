@@ -12,9 +12,9 @@ use vworkspace_api::application_instance::{
     SuccessfulRelease,
 };
 
-use super::chart_source::{SourceTrouble, digest, has_caught_up, has_lost_its_artifact, source_trouble};
+use super::chart_source::{SourceTrouble, has_caught_up, has_lost_its_artifact, source_trouble};
 use super::quoting::said;
-use crate::controllers::application::children::{change_of, source_label_of};
+use crate::controllers::application::children::{change_of, source_asked_of};
 use crate::controllers::application::observe::{Seen, World};
 use crate::flux::{FluxCondition, HelmRelease, Snapshot, Source, condition, is_true};
 use crate::quotation::{Quotes, safe};
@@ -101,7 +101,7 @@ pub(super) enum Carries {
 struct Told<'a> {
     app: &'a ApplicationInstance,
     carries: Carries,
-    /// The label of the change that the release carries.
+    /// The change that the release carries.
     change: Option<&'a str>,
     now: Timestamp,
     world: &'a World,
@@ -182,8 +182,8 @@ fn released_before(
     let status = &release.status;
     let newest = status.history.first()?;
     let only_suspended = release.metadata.generation == Some(status.last_attempted_generation + 1);
-    let asked_for = source_label_of(&release.metadata);
-    let is_same_source = asked_for.is_some() && asked_for == source_label_of(&source.metadata);
+    let asked_for = source_asked_of(&release.metadata);
+    let is_same_source = asked_for.is_some() && asked_for == source_asked_of(&source.metadata);
     // Or this very revision was seen to carry this very change.
     let is_known = known.is_some_and(|known| {
         known.revision == newest.version
@@ -249,7 +249,7 @@ fn is_moving(told: Told<'_>, source: &Source) -> bool {
 fn is_attempted(release: &HelmRelease, source: &Source) -> bool {
     let status = &release.status;
     release.metadata.generation == Some(status.last_attempted_generation)
-        && digest(source).is_none_or(|digest| digest == status.last_attempted_revision_digest)
+        && source.oci_digest().is_none_or(|digest| digest == status.last_attempted_revision_digest)
 }
 
 /// The release has a generation that Flux has not begun with, or not said so.
@@ -466,7 +466,7 @@ fn released(release: &HelmRelease, source: &Source, known: Option<&SuccessfulRel
 fn is_wanted(release: &HelmRelease, source: &Source, revision: &Snapshot) -> bool {
     match release.spec.pointer("/chart/spec/version").and_then(Value::as_str) {
         Some(version) => is_same_version(version, &revision.chart_version),
-        None => digest(source) == Some(revision.oci_digest.as_str()),
+        None => source.oci_digest() == Some(revision.oci_digest.as_str()),
     }
 }
 

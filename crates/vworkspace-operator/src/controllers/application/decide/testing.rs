@@ -73,12 +73,13 @@ pub(crate) fn empty() -> World {
     World {
         release: Sight::Absent,
         source: Seen::Known(Sight::Absent),
+        candidate: None,
         helm_chart: None,
         outdated_sources: Vec::new(),
         own_sources: Ok(Vec::new()),
         refusals: Vec::new(),
         cluster: "cluster".to_owned(),
-        policy: Ok(CatalogPolicy::default()),
+        policy: CatalogPolicy::default(),
         dependencies: Vec::new(),
         services: Found::Objects(Vec::new()),
         ingresses: Found::Objects(Vec::new()),
@@ -97,13 +98,13 @@ pub(crate) fn empty() -> World {
 /// The metadata of a child that carries the present change of its instance.
 pub(crate) fn owned(app: &ApplicationInstance) -> ObjectMeta {
     let order = Order::of(app).unwrap();
-    let mut labels = json!({"apps.vworkspace.io/change": order.change()});
+    let mut annotations = json!({"apps.vworkspace.io/change-digest": order.change()});
     if let Some(source) = order.source() {
-        labels["apps.vworkspace.io/source"] = source.into();
+        annotations["apps.vworkspace.io/source-digest"] = source.into();
     }
     serde_json::from_value(json!({
         "name": "web", "namespace": "shop", "uid": "child", "generation": 1,
-        "labels": labels}))
+        "annotations": annotations}))
     .unwrap()
 }
 

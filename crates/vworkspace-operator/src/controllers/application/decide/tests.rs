@@ -175,6 +175,36 @@ fn a_new_version_is_upgrading_as_soon_as_it_is_handed_to_flux() {
 }
 
 #[test]
+fn a_release_with_the_label_of_a_change_does_not_carry_it_without_its_whole_digest() {
+    let (app, known) = running();
+    let Sight::Present(with_flux) = known.release.clone() else { panic!("no release") };
+    let order = Order::of(&app).unwrap();
+    let (change, label) = (order.change(), &order.change()[..16]);
+    let forged = format!("{label}{}", "0".repeat(48));
+    // What the release has as label and as annotation, and whether it is handed over again.
+    let table = [
+        (Some(label), Some(change), false),
+        (None, Some(change), false),
+        (Some(label), None, true),
+        (Some(label), Some(forged.as_str()), true),
+    ];
+    for (label, annotation, goes_out) in table {
+        let mut release = with_flux.clone();
+        let meta = &mut release.metadata;
+        meta.labels = label.map(|label| [("apps.vworkspace.io/change".to_owned(), label.to_owned())].into());
+        let annotations = meta.annotations.as_mut().unwrap();
+        annotations.remove("apps.vworkspace.io/change-digest");
+        annotations.extend(
+            annotation.map(|digest| ("apps.vworkspace.io/change-digest".to_owned(), digest.to_owned())),
+        );
+        let plan = plan(&app, &World { release: Sight::Present(release), ..known.clone() }, noon());
+        let is_ready = told(&plan).contains(&"Ready: True/HelmReleaseReady".to_owned());
+        assert_eq!(is_ready, !goes_out, "{label:?} {annotation:?}");
+        assert_eq!(plan.children[1].annotation("apps.vworkspace.io/change-digest"), Some(change));
+    }
+}
+
+#[test]
 fn an_upgrade_is_ready_only_when_the_new_digest_runs() {
     let (app, mut source, mut release) = upgrading();
     let not_noticed = plan(&app, &world(source.clone(), release.clone()), noon());

@@ -138,6 +138,7 @@ fn gone(app: &ApplicationInstance, world: &World) -> Vec<Absence> {
     vec![
         Absence::of::<HelmRelease>(key()),
         Absence::of::<OciRepository>(key()),
+        Absence::of::<OciRepository>(children::candidate_key(app)),
         Absence::of::<HelmRepository>(key()),
     ]
 }

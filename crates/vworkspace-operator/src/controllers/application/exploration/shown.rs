@@ -26,6 +26,8 @@ use crate::flux::{Artifact, FluxCondition, HelmRelease, Snapshot, Source};
 /// Marks of new values are told from wishes to try again.
 pub(super) const VALUES_MARK: u16 = 1000;
 
+pub(super) const CANDIDATE: &str = "web-candidate";
+
 pub(super) fn time(seconds: i64) -> Timestamp {
     noon() + SignedDuration::from_secs(seconds)
 }
@@ -37,9 +39,8 @@ pub(super) fn seconds(time: Timestamp) -> i64 {
 /// Objects that are changed in place, because building them anew costs more than deciding.
 pub(super) struct Desk {
     rules: Rules,
-    /// The label that each change has on children.
-    /// What its release and its source are named by, for each change.
-    labels: Vec<(String, String)>,
+    /// The digests of each change and of what it asks of the source.
+    digests: Vec<(String, String)>,
     /// What Flux is given for it.
     specs: Vec<Specs>,
     values: [Values; 3],
@@ -70,7 +71,7 @@ impl Desk {
         };
         let mut desk = Self {
             rules: rules(),
-            labels: Vec::new(),
+            digests: Vec::new(),
             specs: Vec::new(),
             values,
             check: NamedCheck {
@@ -89,7 +90,7 @@ impl Desk {
         for change in Change::all() {
             desk.ask_for(change);
             let order = Order::of(&desk.app).unwrap();
-            desk.labels.push((order.change().to_owned(), order.source().unwrap().to_owned()));
+            desk.digests.push((order.change().to_owned(), order.source().unwrap().to_owned()));
             desk.specs.push(order.into_bare_specs());
         }
         desk
@@ -217,8 +218,8 @@ impl Desk {
     pub(super) fn source_of(&self, source: flux::Source) -> Source {
         let asked =
             Change { version: source.version, config: Config::Two, keeps_failed: false, retries: false };
-        let (_, label) = &self.labels[asked.index()];
-        let metadata = meta(source.uid, source.generation, None, label);
+        let (_, digest) = &self.digests[asked.index()];
+        let metadata = meta(source.uid, source.generation, None, digest);
         let mut shown = Source { metadata, ..Source::default() };
         let status = &mut shown.status;
         status.observed_generation = source.observed;
@@ -236,7 +237,7 @@ impl Desk {
     }
 
     pub(super) fn release_of(&self, release: Release) -> HelmRelease {
-        let (change, source) = &self.labels[release.change.index()];
+        let (change, source) = &self.digests[release.change.index()];
         let mut shown = HelmRelease {
             metadata: meta(release.uid, release.generation, Some(change), source),
             spec: spec_of(release),
@@ -319,14 +320,14 @@ fn condition(type_: &str, status: &str, reason: &str, message: &str) -> FluxCond
 }
 
 fn meta(uid: u8, generation: i64, change: Option<&String>, source: &str) -> ObjectMeta {
-    let change = change.map(|change| ("apps.vworkspace.io/change".to_owned(), change.clone()));
-    let source = ("apps.vworkspace.io/source".to_owned(), source.to_owned());
+    let change = change.map(|change| ("apps.vworkspace.io/change-digest".to_owned(), change.clone()));
+    let source = ("apps.vworkspace.io/source-digest".to_owned(), source.to_owned());
     ObjectMeta {
         name: Some("web".to_owned()),
         namespace: Some("shop".to_owned()),
         uid: Some(uid.to_string()),
         generation: Some(generation),
-        labels: Some(change.into_iter().chain([source]).collect()),
+        annotations: Some(change.into_iter().chain([source]).collect()),
         ..ObjectMeta::default()
     }
 }

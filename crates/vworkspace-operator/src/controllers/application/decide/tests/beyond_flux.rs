@@ -51,8 +51,138 @@ fn a_window_of_the_policy_counts_like_one_of_the_spec() {
     let (app, mut world) = running();
     let windows = "[{name: all, schedule: '* * * * *', duration: 1h, namespaces: [shop]}]";
     let data = [("maintenanceWindows".to_owned(), windows.to_owned())].into();
-    world.policy = CatalogPolicy::read(&data).map_err(|error| error.to_string());
+    world.policy = CatalogPolicy::read(&data);
     assert_conditions!(plan(&app, &world, noon()), { Suspended: True/MaintenanceWindow });
+}
+
+/// A policy with this list of windows.
+fn policy_of(windows: &str) -> CatalogPolicy {
+    CatalogPolicy::read(&[("maintenanceWindows".to_owned(), windows.to_owned())].into())
+}
+
+/// Open from eleven to one, by the policy.
+const FREEZE: &str = "{name: freeze, schedule: 0 11 * * *, duration: 2h}";
+const BAD: &str = "{name: typo, schedule: 0 11 * * *, duration: 2h, timeZone: Mars/Base}";
+
+#[test]
+fn a_freeze_of_the_policy_is_not_lifted_by_a_bad_window_of_the_spec_or_of_the_policy() {
+    let bad_of_spec =
+        json!([{"name": "mine", "schedule": "0 1 * * *", "duration": "2h", "timeZone": "Mars/Base"}]);
+    let bad_of_policy = format!("[{BAD}, {FREEZE}]");
+    let table = [
+        (json!([]), format!("[{FREEZE}]"), "False/NotBlocked"),
+        (bad_of_spec, format!("[{FREEZE}]"), "True/InvalidSpec"),
+        (json!([]), bad_of_policy, "True/PolicyDenied"),
+    ];
+    for (of_spec, of_policy, blocked) in table {
+        let (app, world) = with("maintenanceWindows", of_spec);
+        let world = World { policy: policy_of(&of_policy), ..world };
+        let plan = plan(&at_version(app, "1.3.0"), &world, noon());
+        assert_conditions!(plan, { Suspended: True/MaintenanceWindow, Ready: True/HelmReleaseReady });
+        assert!(
+            message(&plan, "Suspended").contains("policy's maintenance window 'freeze' is open"),
+            "{of_policy}"
+        );
+        assert!(told(&plan).contains(&format!("Blocked: {blocked}")), "{:?}", told(&plan));
+        let [release] = plan.children.as_slice() else { panic!("{:?}", plan.children) };
+        assert_eq!(release.at("/spec/suspend"), Some(&json!(true)));
+    }
+}
+
+#[test]
+fn what_was_closed_when_the_policy_could_be_read_stays_closed_until_it_can_be_again() {
+    let (app, world) = running();
+    let frozen = World { policy: policy_of(&format!("[{FREEZE}]")), ..world };
+    let app = after(app.clone(), &plan(&app, &frozen, noon()));
+    let typo = FREEZE.replace("2h", "2h, timeZone: Mars/Base");
+    // What the policy became; what the instance says then, and what the message names.
+    let table = [
+        (
+            policy_of(&format!("[{typo}]")),
+            "True/MaintenanceWindow",
+            "line 1: maintenanceWindows['freeze'].timeZone",
+        ),
+        (policy_of("a: b"), "True/MaintenanceWindow", "key maintenanceWindows, line 1"),
+        (CatalogPolicy::unreadable("it is no map"), "True/MaintenanceWindow", "it is no map"),
+        (
+            CatalogPolicy::read(&[("maintenanceWindow".to_owned(), FREEZE.to_owned())].into()),
+            "True/MaintenanceWindow",
+            "key maintenanceWindow:",
+        ),
+        // It can be read: only its own time decides.
+        (policy_of(&format!("[{BAD}, {}]", FREEZE.replace("11", "15"))), "False/Active", ""),
+        (policy_of("[]"), "False/Active", ""),
+        // Deleted.
+        (CatalogPolicy::default(), "False/Active", ""),
+        // Another key says nothing about windows.
+        (
+            CatalogPolicy::read(&[("allowedChartSources".to_owned(), "[x]".to_owned())].into()),
+            "False/Active",
+            "",
+        ),
+    ];
+    for (policy, said, named) in table {
+        let world = World { policy, ..frozen.clone() };
+        let first = plan(&app, &world, noon());
+        assert!(
+            told(&first).contains(&format!("Suspended: {said}")),
+            "{:?} {:?}",
+            told(&first),
+            world.policy
+        );
+        let told = message(&first, "Suspended");
+        assert!(told.contains(named), "no {named} in {told}");
+        // Also on the next look, and long after the window would have closed.
+        let app = after(app.clone(), &first);
+        let later = plan(&app, &world, "2026-01-01T20:00:00Z".parse().unwrap());
+        assert_eq!(message(&later, "Suspended"), told);
+        // And it goes on when the policy can be read again.
+        let mended = World { policy: frozen.policy.clone(), ..world };
+        let mended = plan(&after(app, &later), &mended, "2026-01-01T20:00:00Z".parse().unwrap());
+        assert_conditions!(mended, { Suspended: False/Active });
+    }
+}
+
+#[test]
+fn a_window_of_the_spec_opens_and_closes_although_the_policy_cannot_be_read() {
+    let window = json!([{"name": "night", "schedule": "0 11 * * *", "duration": "2h"}]);
+    let (app, world) = with("maintenanceWindows", window);
+    let world = World { policy: policy_of(&format!("[{BAD}]")), ..world };
+    let inside = plan(&app, &world, noon());
+    assert_conditions!(inside, { Suspended: True/MaintenanceWindow });
+    assert!(message(&inside, "Suspended").starts_with("The spec's maintenance window 'night' is open"));
+    let app = after(app, &inside);
+    let over = plan(&app, &world, "2026-01-01T14:00:00Z".parse().unwrap());
+    assert_conditions!(over, { Suspended: False/Active, Blocked: False/NotBlocked });
+    // Nobody lifts it by making it bad; taking it away does.
+    let bad = |zone: &str| {
+        let mut app = app.clone();
+        app.spec.maintenance_windows[0].time_zone = zone.to_owned();
+        plan(&app, &world, noon())
+    };
+    assert_conditions!(bad("Mars/Base"), { Suspended: True/MaintenanceWindow, Blocked: True/InvalidSpec });
+    assert!(message(&bad("Mars/Base"), "Suspended").contains("spec.maintenanceWindows['night'].timeZone"));
+    let removed = edited(app.clone(), |app| app.spec.maintenance_windows.clear());
+    assert_conditions!(plan(&removed, &world, noon()), { Suspended: False/Active });
+}
+
+#[test]
+fn what_runs_is_not_called_forbidden_because_a_line_of_the_allowed_sources_cannot_be_read() {
+    let (app, world) = running();
+    let sources =
+        |text: &str| CatalogPolicy::read(&[("allowedChartSources".to_owned(), text.to_owned())].into());
+    let table = [
+        ("[oci://elsewhere.example, registry.example]", "False/NotBlocked", "True/PolicyDenied"),
+        ("[oci://elsewhere.example]", "True/MissingChartSource", "True/MissingChartSource"),
+        ("[oci://registry.example, elsewhere.example]", "False/NotBlocked", "True/PolicyDenied"),
+    ];
+    for (text, runs, changed) in table {
+        let world = World { policy: sources(text), ..world.clone() };
+        let plans = [plan(&app, &world, noon()), plan(&at_version(app.clone(), "1.3.0"), &world, noon())];
+        for (plan, said) in plans.iter().zip([runs, changed]) {
+            assert!(told(plan).contains(&format!("Blocked: {said}")), "{text}: {:?}", told(plan));
+        }
+    }
 }
 
 #[test]
@@ -81,7 +211,7 @@ fn a_secret_among_inline_values_is_refused_without_being_quoted() {
 fn a_source_that_is_not_allowed_blocks_and_one_that_is_does_not() {
     let allowing = |source: &str| {
         let data = [("allowedChartSources".to_owned(), format!("['{source}']"))].into();
-        let policy = CatalogPolicy::read(&data).map_err(|error| error.to_string());
+        let policy = CatalogPolicy::read(&data);
         plan(&instance(), &World { policy, ..empty() }, noon())
     };
     let refused = allowing("oci://elsewhere.example");
@@ -93,13 +223,14 @@ fn a_source_that_is_not_allowed_blocks_and_one_that_is_does_not() {
 
 #[test]
 fn a_policy_that_cannot_be_read_holds_changes_back() {
-    let world = World { policy: Err("key allowedChartSources, line 1: no list".to_owned()), ..empty() };
+    let policy = CatalogPolicy::unreadable("its data is no map");
+    let world = World { policy: policy.clone(), ..empty() };
     let plan = plan(&instance(), &world, noon());
     assert_conditions!(plan, { Blocked: True/PolicyDenied });
     assert_eq!(plan.children, []);
 
     let (app, world) = running();
-    let world = World { policy: Err("broken".to_owned()), ..world };
+    let world = World { policy, ..world };
     assert_conditions!(super::plan(&app, &world, noon()), { Blocked: False/NotBlocked, Ready: True/HelmReleaseReady });
 }
 

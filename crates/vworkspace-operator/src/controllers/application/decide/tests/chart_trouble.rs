@@ -112,7 +112,7 @@ fn the_trouble_is_over_when_flux_begins_and_when_something_else_is_asked_for() {
     // Also if the operator died before it could say that: the minute is that of the change.
     let mut unsaid = complains.clone();
     let Sight::Present(release) = &mut unsaid.release else { panic!("no release") };
-    release.metadata.labels = new_release(&other).metadata.labels;
+    release.metadata.annotations = new_release(&other).metadata.annotations;
     let mut source = fetched(&other, DIGEST_1_3);
     source.metadata.generation = Some(2);
     unsaid.source = Seen::Known(Sight::Present(source));

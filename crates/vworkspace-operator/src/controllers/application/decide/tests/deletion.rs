@@ -87,7 +87,7 @@ fn our_own_sources_go_after_the_release_and_are_waited_for() {
     let message = &waiting.status.conditions.get("Deleting").unwrap().message;
     assert_eq!(message, "Still terminating: OCIRepository web (held by finalizers.fluxcd.io).");
     let last = plan(&app, &World { own_sources: Ok(Vec::new()), ..gone }, noon());
-    assert_eq!((last.gone.len(), last.finalizer), (3, Finalizer::Release));
+    assert_eq!((last.gone.len(), last.finalizer), (4, Finalizer::Release));
 }
 
 #[test]

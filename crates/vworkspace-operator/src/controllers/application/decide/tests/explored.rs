@@ -406,7 +406,7 @@ fn a_pause_of_a_release_whose_source_is_only_an_address_leaves_it_ready_whatever
     let Seen::Known(Sight::Present(source)) = &mut known.source else { panic!("no source") };
     source.spec.type_ = "oci".to_owned();
     source.status = Default::default();
-    source.metadata.labels = None;
+    source.metadata.annotations = None;
     let paused = edited(app, |app| app.spec.suspend = true);
     let mut release = suspended(release_of(&known));
     release.metadata.generation = Some(2);
