@@ -27,7 +27,7 @@ fn leaks(plan: &Plan<ApplicationInstanceStatus, Question>) -> bool {
 fn as_ordered(app: &ApplicationInstance, mut release: HelmRelease) -> HelmRelease {
     let children = Order::of(app).unwrap().children();
     release.spec = children.last().unwrap().at("/spec").unwrap().clone();
-    release.metadata.labels = new_release(app).metadata.labels;
+    release.metadata.annotations = new_release(app).metadata.annotations;
     release
 }
 
