@@ -28,7 +28,8 @@ impl Task<'_> {
         let written = self.write("write the status of", &id, request).await?;
         self.expect_own(&written);
         let before = self.object.data.get("status").unwrap_or(&Value::Null);
-        let sent = self.actor.announcer.announce(before, desired, &self.reference()).await;
+        let term = &self.actor.term;
+        let sent = self.actor.announcer.announce(before, desired, &self.reference(), term).await;
         self.outcome.writes += sent;
         Ok(())
     }

@@ -147,16 +147,19 @@ fn even_the_slowest_schedules_take_no_time_to_speak_of() {
     let zone = "America/New_York";
     let (rare, never_closes) =
         (window("r", "0 0 29 2 *", "168h", zone), window("n", "* * * * *", "1m", zone));
-    let begin = Instant::now();
-    for _ in 0..100 {
-        told(std::slice::from_ref(&rare), "2096-03-08T05:00:00Z");
-    }
-    let rare = begin.elapsed() / 100;
-    let begin = Instant::now();
-    told(std::slice::from_ref(&never_closes), "2026-11-14T02:00:00Z");
-    let never_closes = begin.elapsed();
+    // The quickest of some tries: a busy machine makes each of them slower by chance, and none quicker.
+    let quickest = |tries: u32, windows: &[MaintenanceWindow], moment: &str| {
+        let took = (0..tries).map(|_| {
+            let begin = Instant::now();
+            told(windows, moment);
+            begin.elapsed()
+        });
+        took.min().unwrap_or_default()
+    };
+    let rare = quickest(100, std::slice::from_ref(&rare), "2096-03-08T05:00:00Z");
+    let never_closes = quickest(3, std::slice::from_ref(&never_closes), "2026-11-14T02:00:00Z");
     println!("rare: {rare:?}, never closes: {never_closes:?}");
-    // Generous: a debug build on a busy machine.
+    // Generous: a debug build.
     assert!(rare < Duration::from_millis(50) && never_closes < Duration::from_secs(10));
 }
 

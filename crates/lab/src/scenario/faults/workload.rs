@@ -347,9 +347,15 @@ impl Subject<'_> {
     /// A change that waits until somebody approves it.
     async fn approved(&self, changed: &Wish<'_>) -> Result<()> {
         self.wish(&Wish { more: APPROVALS, ..*changed }).await?;
+        // What there is to approve is known when the chart's digest has been looked up.
+        let asks = |instance: &Version| {
+            let blocked = instance.condition("Blocked");
+            blocked.is_some_and(|known| text_at(known, "/message").contains("To approve:"))
+        };
         let waits = |instance: &Version| {
             instance.says("Blocked") == "True/AwaitingApproval"
                 && instance.says("Reconciling") == "True/ChangePending"
+                && asks(instance)
         };
         self.is("waiting for an approval", waits).await?;
         let claim = approval::claim_for(self.ground, &self.api().get("shop").await?)?;
@@ -431,6 +437,8 @@ impl Subject<'_> {
             instance.generation() == wished
                 && instance.says("Ready") == "True/HelmReleaseReady"
                 && instance.says("Reconciling") == "False/Stable"
+                // What runs is ready also while a change cannot go out.
+                && !instance.is_true("Stalled")
         })
         .await
     }
