@@ -396,7 +396,8 @@ impl<C: Controller> Driver<C> {
         }
         self.tell_errors(&outcome.errors, pause);
         // A refusal that was not known is worth a look at once: the status has to tell it.
-        if outcome.is_news {
+        // Twice at most: two answers that take turns are no news any more.
+        if outcome.is_news && memory.failures <= 2 {
             return (Ended::Error, Next::By(now));
         }
         let deed = outcome.failed.unwrap_or_else(|| Request::STATUS_DEED.to_owned());
@@ -531,8 +532,12 @@ mod tests {
         let whose = || Memory { uid: Some("1".to_owned()), ..Memory::default() };
         let from = Wishes::of(&DynamicObject::new("a", &pods()));
         let pause = Pause { until: Instant::now(), from, deed: String::new() };
-        let refusal =
-            Refusal { object: String::new(), cause: crate::act::Cause::Forbidden, message: String::new() };
+        let refusal = Refusal {
+            object: String::new(),
+            deed: crate::act::Deed::Make,
+            cause: crate::act::Cause::Forbidden,
+            message: String::new(),
+        };
         let expectation = Expectation {
             id: crate::object::ObjectId { resource: pods(), key: ObjectKey::namespaced("shop", "a") },
             wrote: crate::freshness::Wrote::Version("7".to_owned()),

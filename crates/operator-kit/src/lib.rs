@@ -25,7 +25,7 @@ mod queue;
 mod selection;
 mod serve;
 
-pub use act::{Cause, Refusal};
+pub use act::{Cause, Deed, Refusal};
 pub use cache::{Caches, Found, Sight, decode};
 pub use controller::{Controller, Mapping, Names, Unreadable, View, Watches};
 pub use errand::{Errand, NoErrand};

@@ -33,7 +33,14 @@ impl Task<'_> {
         // Not forced: what somebody else has set is theirs until they let go of it.
         let params = PatchParams::apply(&manager);
         let patch = Patch::Apply(&body);
-        let written = self.write("apply", id, api.patch(&id.key.name, &params, &patch)).await?;
+        let written = match self.write("apply", id, api.patch(&id.key.name, &params, &patch)).await {
+            // Somebody has changed who made it, and the fields are ours under another name. It is still what was seen.
+            Err(Error::WithOurselves { .. }) if seen.is_some() => {
+                let params = params.force();
+                self.write("apply", id, api.patch(&id.key.name, &params, &patch)).await?
+            }
+            written => written?,
+        };
         if let Some(version) = written.metadata.resource_version {
             self.expect(id.clone(), Wrote::Version(version));
         }
@@ -67,6 +74,8 @@ impl Task<'_> {
     ) -> Result<(), Error> {
         info!(child = %id, ?annotations, "asking its controller to look again");
         let api = api(&self.actor.client, &id.resource, &id.key);
+        // The plan may have applied it just before.
+        let version = self.written_version(id).or(version.cloned());
         let patch =
             Patch::Merge(json!({"metadata": {"annotations": annotations, "resourceVersion": version}}));
         let params =
@@ -123,6 +132,7 @@ fn is_gone_already(error: &Error) -> bool {
 fn locked(desired: &DynamicObject, seen: Option<&Seen>, now: &str, manager: &str) -> (DynamicObject, String) {
     let mut body = desired.clone();
     body.metadata.resource_version = seen.map(|seen| seen.version.clone());
+    body.metadata.uid = seen.and_then(|seen| seen.uid.clone());
     let creation = match seen {
         Some(seen) => seen.creation.as_deref(),
         None => Some(now),
@@ -168,9 +178,9 @@ mod tests {
         let text = |text: &str| Some(text.to_owned());
         assert_eq!(sent(None, "r1"), (None, text("r1"), "kit-r1".to_owned()));
         assert_eq!(sent(None, "r2"), (None, text("r2"), "kit-r2".to_owned()));
-        let made_by_r1 = Seen { version: "7".to_owned(), creation: text("r1") };
+        let made_by_r1 = Seen { version: "7".to_owned(), uid: text("u"), creation: text("r1") };
         assert_eq!(sent(Some(&made_by_r1), "r2"), (text("7"), text("r1"), "kit-r1".to_owned()));
-        let old = Seen { version: "7".to_owned(), creation: None };
+        let old = Seen { version: "7".to_owned(), uid: text("u"), creation: None };
         assert_eq!(sent(Some(&old), "r2"), (text("7"), None, "kit".to_owned()));
     }
 }

@@ -6,6 +6,7 @@ use tokio::time::timeout;
 use tracing::info;
 
 use super::{ANSWER, Error, Task, api, refused};
+use crate::fault::{Fault, fault};
 use crate::object::ObjectId;
 use crate::plan::Finalizer;
 
@@ -41,6 +42,8 @@ impl Task<'_> {
             let api = api(&self.actor.client, &id.resource, &id.key);
             let found = match timeout(ANSWER, api.get_metadata_opt(&id.key.name)).await {
                 Err(_) => return Err(Error::NoAnswer { verb: "get", object: id.to_string() }),
+                // Of a kind that the cluster does not have there is no object.
+                Ok(Err(error)) if fault(&error) == Fault::NotInstalled => None,
                 Ok(Err(error)) => return Err(refused("get", id, &error)),
                 Ok(Ok(found)) => found,
             };
@@ -112,6 +115,7 @@ mod tests {
         };
         let table = [
             ("gone", status(404), true),
+            ("the kind is not installed", (StatusCode::NOT_FOUND, json!("404 page not found")), true),
             ("a namesake", child("theirs"), true),
             ("still there", child("ours"), false),
             ("nobody may look", status(403), false),

@@ -43,10 +43,21 @@ const LONGEST_MESSAGE: usize = 1000;
 pub struct Refusal {
     /// What it was about.
     pub object: String,
+    /// What was to be done with it.
+    pub deed: Deed,
     /// Why.
     pub cause: Cause,
     /// The API server's words.
     pub message: String,
+}
+
+/// What was refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Deed {
+    /// To make or to change it, or to hold our own object by its finalizer: nothing after it was tried.
+    Make,
+    /// To delete it, to ask its controller for another look, or to let go of our own object: everything else is done.
+    Clear,
 }
 
 /// Why something was refused.
@@ -88,6 +99,8 @@ pub(crate) enum Error {
     StillThere { object: String },
     #[error("failed to write the status of {object} as JSON: {source}")]
     Status { object: String, source: serde_json::Error },
+    #[error("failed to {verb} {object}: another process of this operator has made it meanwhile")]
+    WithOurselves { verb: &'static str, object: String },
     #[error("did not {verb} {object}: this process may not be the leader any more")]
     Deposed { verb: &'static str, object: String },
 }
@@ -101,12 +114,13 @@ impl Error {
             Error::NoAnswer { .. } => Fault::Unreachable.category(),
             Error::StillThere { .. } => "still_there",
             Error::Status { .. } => "serialize",
+            Error::WithOurselves { .. } => Fault::Conflict.category(),
             Error::Deposed { .. } => "deposed",
         }
     }
 
     /// What the next `observe` should know of it; that somebody was faster is no news.
-    fn refusal(&self) -> Option<Refusal> {
+    fn refusal(&self, deed: Deed) -> Option<Refusal> {
         let (object, cause) = match self {
             Error::Conflict { object, .. } | Error::Foreign { object, .. } => (object, Cause::Owned),
             Error::Refused { object, fault: Fault::Forbidden, .. } => (object, Cause::Forbidden),
@@ -117,15 +131,21 @@ impl Error {
             Error::StillThere { object } => (object, Cause::StillThere),
             Error::Refused { fault: Fault::Conflict | Fault::Gone, .. }
             | Error::Status { .. }
+            | Error::WithOurselves { .. }
             | Error::Deposed { .. } => return None,
         };
         let message = self.to_string().chars().take(LONGEST_MESSAGE).collect();
-        Some(Refusal { object: object.clone(), cause, message })
+        Some(Refusal { object: object.clone(), deed, cause, message })
     }
 
     /// Somebody was faster: the watch will show it, and nothing is wrong.
     pub(crate) fn is_stale(&self) -> bool {
-        matches!(self, Error::Refused { fault: Fault::Conflict | Fault::Gone, .. } | Error::Deposed { .. })
+        matches!(
+            self,
+            Error::Refused { fault: Fault::Conflict | Fault::Gone, .. }
+                | Error::WithOurselves { .. }
+                | Error::Deposed { .. }
+        )
     }
 }
 
@@ -221,10 +241,11 @@ impl<'a> Task<'a> {
     }
 
     async fn run(&mut self, requests: &[Request], known: &[Refusal]) -> Result<(), Error> {
-        let mut refused = None;
+        let (mut refused, mut refusal) = (None, None);
         for request in requests.iter().filter(|request| !request.is_status()) {
             if let Err(error) = self.send(request).await {
                 self.outcome.failed = Some(request.deed());
+                refusal = error.refusal(request.kind());
                 refused = Some(error);
                 break;
             }
@@ -233,7 +254,6 @@ impl<'a> Task<'a> {
                 return Ok(());
             }
         }
-        let refusal = refused.as_ref().and_then(Error::refusal);
         let knows = knows(known, refused.as_ref(), refusal.as_ref());
         self.outcome.is_news = knows == Knows::Better;
         self.outcome.refusal = refusal;
@@ -316,12 +336,19 @@ impl<'a> Task<'a> {
             Ok(Err(kube::Error::Api(status)))
                 if conflict::is_with_ourselves(&status, &self.actor.manager) =>
             {
-                let message = "another process of this operator has made it meanwhile".to_owned();
-                Err(Error::Refused { verb, object: id.to_string(), fault: Fault::Conflict, message })
+                Err(Error::WithOurselves { verb, object: id.to_string() })
             }
             Ok(Err(error)) => Err(refused(verb, id, &error)),
             Ok(Ok(answer)) => Ok(answer),
         }
+    }
+
+    /// The version that an object has since this plan wrote it.
+    fn written_version(&self, id: &ObjectId) -> Option<String> {
+        self.outcome.expectations.iter().find_map(|known| match &known.wrote {
+            Wrote::Version(version) if known.id == *id => Some(version.clone()),
+            Wrote::Version(_) | Wrote::Gone(_) => None,
+        })
     }
 
     fn expect(&mut self, id: ObjectId, wrote: Wrote) {
@@ -393,7 +420,7 @@ mod tests {
         let forbidden = error("HelmRelease shop/web", Fault::Forbidden);
         let faster = error("HelmRelease shop/web", Fault::Conflict);
         let deposed = Error::Deposed { verb: "apply", object: "HelmRelease shop/web".to_owned() };
-        let known: Vec<Refusal> = away().refusal().into_iter().collect();
+        let known: Vec<Refusal> = away().refusal(Deed::Make).into_iter().collect();
         let table = [
             ("nothing was refused", &[][..], None, Knows::Well),
             ("refused as before", &known, Some(away()), Knows::Well),
@@ -404,7 +431,7 @@ mod tests {
             ("somebody else leads", &[], Some(deposed), Knows::Nothing),
         ];
         for (name, known, refused, expected) in table {
-            let refusal = refused.as_ref().and_then(Error::refusal);
+            let refusal = refused.as_ref().and_then(|refused| refused.refusal(Deed::Make));
             assert_eq!(knows(known, refused.as_ref(), refusal.as_ref()), expected, "{name}");
         }
     }

@@ -9,7 +9,7 @@ use kube::core::ApiResource;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{Error, difference, finalizer, status};
+use super::{Deed, Error, difference, finalizer, status};
 use crate::object::{ObjectId, ObjectKey};
 use crate::ownership::Ownership;
 use crate::plan::{Absence, Child, Deletion, Nudge, Plan};
@@ -72,6 +72,8 @@ pub(crate) struct Apply {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Seen {
     pub(crate) version: String,
+    /// A version alone does not keep an apply from making an object anew that is gone.
+    pub(crate) uid: Option<String>,
     /// By which reconcile it was made, if it says so.
     pub(crate) creation: Option<String>,
 }
@@ -79,7 +81,8 @@ pub(crate) struct Seen {
 impl Seen {
     pub(super) fn of(meta: &ObjectMeta) -> Self {
         let creation = meta.annotations.as_ref().and_then(|known| known.get(CREATION_ANNOTATION));
-        Self { version: meta.resource_version.clone().unwrap_or_default(), creation: creation.cloned() }
+        let version = meta.resource_version.clone().unwrap_or_default();
+        Self { version, uid: meta.uid.clone(), creation: creation.cloned() }
     }
 }
 
@@ -96,6 +99,15 @@ impl Request {
             Request::Annotate { id, annotations, .. } => format!("annotate {id} {annotations:?}"),
             Request::LetGo { .. } => "let go".to_owned(),
             Request::Status(_) => Self::STATUS_DEED.to_owned(),
+        }
+    }
+
+    pub(crate) fn kind(&self) -> Deed {
+        match self {
+            Request::Finalizers(_) | Request::Apply(_) | Request::Taken { .. } | Request::Status(_) => {
+                Deed::Make
+            }
+            Request::Delete(_) | Request::Annotate { .. } | Request::LetGo { .. } => Deed::Clear,
         }
     }
 
@@ -283,7 +295,8 @@ mod tests {
             Request::Apply(apply) => apply.seen.clone(),
             _ => None,
         });
-        assert_eq!(seen, Some(Seen { version: "7".to_owned(), creation: Some("r1".to_owned()) }));
+        let [version, uid, creation] = ["7", "p", "r1"].map(str::to_owned);
+        assert_eq!(seen, Some(Seen { version, uid: Some(uid), creation: Some(creation) }));
         let version = Some("7".to_owned());
         assert!(requests.iter().any(
             |request| matches!(request, Request::Annotate { version: locked, .. } if *locked == version)

@@ -151,6 +151,8 @@ pub(crate) enum Listed {
     First(usize),
     /// Those that are new, changed or gone.
     Again(Vec<Arc<Kept>>),
+    /// The same after a time in which it could not be listed: that it can be is news for everybody.
+    Back(Vec<Arc<Kept>>),
     /// This object as it was before it was last seen: nothing of the list was taken.
     Past(ObjectKey),
 }
@@ -209,6 +211,11 @@ impl KindCache {
         self.progress.borrow().clone()
     }
 
+    /// How far a part has come.
+    pub(crate) fn progress_of(&self, part: &Part) -> Progress {
+        self.read().parts.get(part).map_or(Progress::Starting, |part| part.progress.clone())
+    }
+
     /// How far the part has come that `key` belongs to.
     pub(crate) fn progress_at(&self, key: &ObjectKey) -> Progress {
         self.read().part_of(key).map_or(Progress::Starting, |part| part.progress.clone())
@@ -246,16 +253,15 @@ impl KindCache {
                 return Listed::Past(key.clone());
             }
             let state = contents.part(part);
-            let is_first = state.progress != Progress::Synced;
+            let former = std::mem::replace(&mut state.progress, Progress::Synced);
             state.listed_at = state.incoming_since.take();
-            state.progress = Progress::Synced;
             let newest = incoming.values().map(|kept| number_of(&kept.version)).max();
             state.newest = state.newest.max(newest.unwrap_or_default());
             let before = contents.take_part(part);
-            let listed = if is_first {
-                Listed::First(incoming.len())
-            } else {
-                Listed::Again(differences(&before, &incoming))
+            let listed = match former {
+                Progress::Starting | Progress::NotInstalled => Listed::First(incoming.len()),
+                Progress::Synced => Listed::Again(differences(&before, &incoming)),
+                Progress::Unlisted(_) => Listed::Back(differences(&before, &incoming)),
             };
             for (key, kept) in incoming {
                 contents.insert(key, kept);
@@ -410,6 +416,7 @@ mod tests {
         match cache.end_list(&owned, Past::Accepted) {
             Listed::First(count) => vec![format!("first {count}")],
             Listed::Again(changed) => names(&changed),
+            Listed::Back(changed) => [vec!["back".to_owned()], names(&changed)].concat(),
             Listed::Past(key) => panic!("the past of {key}"),
         }
     }
@@ -460,8 +467,10 @@ mod tests {
         assert_eq!(cache.progress(), Progress::Synced);
         let at = |namespace| cache.progress_at(&ObjectKey::namespaced(namespace, "a"));
         assert_eq!((at("x"), at("y")), (Progress::Synced, Progress::Unlisted("forbidden".into())));
-        // What can be listed again is news for everybody, also if it looks as before.
-        assert_eq!(list(&cache, Some("y"), &[]), ["first 0"]);
+        // What can be listed again is news for everybody, also if it looks as before; and so is what has gone meanwhile.
+        assert_eq!(list(&cache, Some("y"), &[("b", "2")]), ["back", "b"]);
+        cache.unlisted(&hidden, "forbidden");
+        assert_eq!(list(&cache, Some("y"), &[]), ["back", "b"]);
         assert_eq!(at("y"), Progress::Synced);
     }
 

@@ -25,6 +25,10 @@ const SLOWEST_RETRY: Duration = Duration::from_secs(10);
 const MOST_REFUSED: u32 = 6;
 /// A list that the API server answers with an error for this long cannot be had; one that starts says so for a moment.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// The same for a kind that was seen before: an API server that is overloaded or recovers must not make us forget what runs.
+const LONG_PATIENCE: Duration = Duration::from_secs(300);
+/// The same if it says that we may not look.
+const FORBIDDEN_PATIENCE: Duration = Duration::from_secs(30);
 /// Streams that break more often than this are not every-day life.
 const LIFE: Duration = Duration::from_secs(10);
 /// A page of a list is in memory as a whole, as text and as objects, for each kind at the same time.
@@ -69,12 +73,20 @@ impl KindWatch {
                 if !was_known {
                     (self.appeared)();
                 }
-            } else if trouble.is_lasting(Instant::now())
+            } else if trouble.is_lasting(Instant::now(), self.patience(&failed))
                 && self.cache.unlisted(&self.part, &self.unlisted(&failed))
             {
                 (self.appeared)();
             }
             sleep(pause).await;
+        }
+    }
+
+    fn patience(&self, failed: &Failed) -> Duration {
+        match (self.cache.progress_of(&self.part), failed.fault) {
+            (Progress::Synced, Fault::Forbidden) => FORBIDDEN_PATIENCE,
+            (Progress::Synced, _) => LONG_PATIENCE,
+            (Progress::Starting | Progress::NotInstalled | Progress::Unlisted(_), _) => PATIENCE,
         }
     }
 
@@ -159,6 +171,10 @@ impl KindWatch {
                         (self.appeared)();
                     }
                     Listed::Again(changed) => self.tell_changed(&changed),
+                    Listed::Back(changed) => {
+                        self.tell_changed(&changed);
+                        (self.appeared)();
+                    }
                     Listed::Past(key) => return Taken::Nothing(key),
                 }
                 return Taken::List;
@@ -232,7 +248,7 @@ struct Trouble {
     told: Option<Fault>,
     /// How many lists from the past were refused in a row.
     refused: u32,
-    /// Since when the API server has answered with nothing but errors.
+    /// Since when the API server, where it answered at all, has answered with errors.
     since: Option<Instant>,
     /// How often the stream broke in a row, and when it last did.
     breaks: u32,
@@ -244,7 +260,8 @@ impl Trouble {
     fn after(&mut self, failed: &Failed, now: Instant, what: &str) -> Duration {
         // An API server that was away counts for nothing here.
         self.refused = if failed.is_past { self.refused.saturating_add(1) } else { 0 };
-        self.since = failed.is_answer.then(|| self.since.unwrap_or(now));
+        // One that is away in between has not changed its mind.
+        self.since = self.since.or(failed.is_answer.then_some(now));
         self.failures = self.failures.saturating_add(1);
         backoff::delay(self.failures, what).min(SLOWEST_RETRY)
     }
@@ -267,8 +284,8 @@ impl Trouble {
     }
 
     /// Whether the API server itself says no, for so long that it does not pass by itself.
-    fn is_lasting(&self, now: Instant) -> bool {
-        self.since.is_some_and(|since| now.duration_since(since) >= PATIENCE)
+    fn is_lasting(&self, now: Instant, patience: Duration) -> bool {
+        self.since.is_some_and(|since| now.duration_since(since) >= patience)
     }
 }
 
@@ -337,15 +354,15 @@ mod tests {
         for (is_answer, expected) in [(true, true), (false, false)] {
             let mut trouble = Trouble::default();
             trouble.after(&failed(is_answer, false), start, "x");
-            assert!(!trouble.is_lasting(start), "at once");
+            assert!(!trouble.is_lasting(start, PATIENCE), "at once");
             trouble.after(&failed(is_answer, false), later, "x");
-            assert_eq!(trouble.is_lasting(later), expected, "an answer: {is_answer}");
+            assert_eq!(trouble.is_lasting(later, PATIENCE), expected, "an answer: {is_answer}");
         }
         let mut trouble = Trouble::default();
         trouble.after(&failed(true, false), start, "x");
         trouble.is_over();
         trouble.after(&failed(true, false), later, "x");
-        assert!(!trouble.is_lasting(later), "it could be had in between");
+        assert!(!trouble.is_lasting(later, PATIENCE), "it could be had in between");
     }
 
     #[test]
