@@ -63,6 +63,8 @@ pub trait Controller: Send + Sync + 'static {
 pub struct Unreadable<'a, S> {
     /// Of the object.
     pub generation: i64,
+    /// Whether it is being deleted.
+    pub is_being_deleted: bool,
     /// What is wrong with it.
     pub why: &'a str,
     /// What was said before, if at least that can be read.

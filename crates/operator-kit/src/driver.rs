@@ -324,11 +324,19 @@ impl<C: Controller> Driver<C> {
         error: &serde_json::Error,
         memory: &mut Memory,
     ) -> (Ended, Next) {
-        let status =
-            object.data.get("status").cloned().and_then(|status| serde_json::from_value(status).ok());
-        let (generation, why) = (object.metadata.generation.unwrap_or_default(), error.to_string());
-        let status =
-            self.controller.unreadable(Unreadable { generation, why: &why, status }, Timestamp::now());
+        let next = Next::By(Instant::now() + RESYNC);
+        let status = match object.data.get("status").cloned().map(serde_json::from_value).transpose() {
+            Ok(status) => status,
+            // A status that cannot be read holds what must not be lost: it is left as it is.
+            Err(_) => return (Ended::Undecodable, next),
+        };
+        let unreadable = Unreadable {
+            generation: object.metadata.generation.unwrap_or_default(),
+            is_being_deleted: object.metadata.deletion_timestamp.is_some(),
+            why: &error.to_string(),
+            status,
+        };
+        let status = self.controller.unreadable(unreadable, Timestamp::now());
         let outcome = match self.actor.saying(object, &status) {
             Ok(requests) => self.actor.tell(object, &requests).await,
             Err(error) => Outcome { errors: vec![error], ..Outcome::default() },
@@ -336,7 +344,7 @@ impl<C: Controller> Driver<C> {
         self.shared.metrics.wrote(C::NAME, outcome.writes);
         self.tell_errors(&outcome.errors, RESYNC);
         memory.expectations = self.unmet(outcome.expectations);
-        (Ended::Undecodable, Next::By(Instant::now() + RESYNC))
+        (Ended::Undecodable, next)
     }
 
     /// Whether a cache has not come as far as our own last write.

@@ -110,6 +110,13 @@ impl Child {
         self
     }
 
+    /// One more annotation.
+    #[must_use]
+    pub fn annotated(mut self, name: &str, value: &str) -> Self {
+        self.object.metadata.annotations.get_or_insert_default().insert(name.to_owned(), value.to_owned());
+        self
+    }
+
     /// Its spec.
     #[must_use]
     pub fn spec(mut self, spec: Value) -> Self {

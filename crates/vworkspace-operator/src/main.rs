@@ -80,6 +80,7 @@ fn main() -> ExitCode {
     };
     let applications = Applications {
         namespace: flags.namespace.clone(),
+        is_namespaced: !flags.watch_namespaces.is_empty(),
         rules: Rules {
             chart_unreachable_after: flags.chart_unreachable_after.into(),
             approval_keys,

@@ -23,6 +23,8 @@ const CHANGE: Mark =
 /// none of the source leaves it alone.
 const SOURCE: Mark =
     Mark { annotation: "apps.vworkspace.io/source-digest", label: "apps.vworkspace.io/source" };
+/// Says on a release that it is we who suspended it, and not somebody else.
+const SUSPENDED: &str = "apps.vworkspace.io/suspended";
 const CHART_LAYER: &str = "application/vnd.cncf.helm.chart.content.v1.tar+gzip";
 const COPIED_LABELS: [&str; 2] = ["app.vworkspace.io/managed-by", "app.vworkspace.io/cluster-id"];
 
@@ -344,7 +346,16 @@ pub(crate) fn as_it_is(app: &ApplicationInstance, live: &HelmRelease, suspension
     }
     let child = Child::new::<HelmRelease>(&namespace, &live.name_any());
     let digests = Digests { change: change_of(&live.metadata), source: source_asked_of(&live.metadata) };
-    marked(app, child, digests).spec(spec)
+    let child = marked(app, child, digests).spec(spec);
+    match suspension {
+        Suspension::On => child.annotated(SUSPENDED, "true"),
+        Suspension::Off => child,
+    }
+}
+
+/// Whether a release says that it was suspended by us.
+pub(crate) fn is_suspended_by_us(meta: &ObjectMeta) -> bool {
+    meta.annotations.as_ref().is_some_and(|known| known.contains_key(SUSPENDED))
 }
 
 /// Whether Flux leaves a release alone.
@@ -383,7 +394,10 @@ pub(crate) fn delete_source(source: &Source, kind: ChartSourceKind) -> Option<De
 /// Deletes the release; Flux uninstalls it unless it is suspended.
 pub(crate) fn delete_release(release: &HelmRelease) -> Option<Deletion> {
     let uid = release.metadata.uid.as_deref()?;
-    Some(Deletion::new::<HelmRelease>(ObjectKey::of_meta(&release.metadata), uid, Dependents::GoToo))
+    let deletion =
+        Deletion::new::<HelmRelease>(ObjectKey::of_meta(&release.metadata), uid, Dependents::GoToo);
+    // Whether it is suspended decides about the application: it must still be as it was seen.
+    Some(deletion.unchanged_since(release.metadata.resource_version.as_ref()))
 }
 
 /// Labels and annotations: the instance, and what the child carries.

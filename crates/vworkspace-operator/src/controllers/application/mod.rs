@@ -43,6 +43,8 @@ const DRIFT_EVENTS: &str = "reason=DriftDetected,involvedObject.kind=HelmRelease
 pub(crate) struct Applications {
     /// The operator's own namespace.
     pub(crate) namespace: String,
+    /// Whether it looks at some namespaces only, and has its rights there.
+    pub(crate) is_namespaced: bool,
     pub(crate) rules: Rules,
 }
 
@@ -79,7 +81,8 @@ impl Controller for Applications {
     }
 
     fn observe(&self, app: &ApplicationInstance, view: &View<'_, Question>) -> World {
-        observe::world(app, view, &ObjectKey::namespaced(&self.namespace, CATALOG_POLICY))
+        let policy = ObjectKey::namespaced(&self.namespace, CATALOG_POLICY);
+        World { has_rights_in_namespace_only: self.is_namespaced, ..observe::world(app, view, &policy) }
     }
 
     fn decide(

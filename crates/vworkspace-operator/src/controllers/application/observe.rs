@@ -54,6 +54,8 @@ pub(crate) struct World {
     pub(crate) leftovers: Leftovers,
     /// Whether the whole namespace is being deleted; looked at only where nothing else can be seen any more.
     pub(crate) is_namespace_ending: bool,
+    /// Whether the rights to look at it go with the namespace.
+    pub(crate) has_rights_in_namespace_only: bool,
     pub(crate) checks: Vec<NamedCheck>,
     pub(crate) chart: ChartReading,
 }
@@ -191,6 +193,7 @@ pub(crate) fn world(app: &ApplicationInstance, view: &View<'_, Question>, policy
         values_object: looking::values_object(app).and_then(|interest| version(&view.find(&interest))),
         leftovers: leftovers(app, view),
         is_namespace_ending: is_namespace_ending(app, view),
+        has_rights_in_namespace_only: false,
         checks: checks(app, view, &namespace, services.objects()),
         services,
         release,
@@ -309,6 +312,9 @@ fn version(found: &Found<Arc<DynamicObject>>) -> Option<Version> {
     Some(Version { uid: meta.uid.clone()?, resource_version: meta.resource_version.clone()? })
 }
 
+/// Kinds that other controllers bring along.
+const OPTIONAL_KINDS: [&str; 2] = ["Certificate", "ExternalSecret"];
+
 /// What of a release still terminates. An object that the chart keeps is none of it.
 fn leftovers(app: &ApplicationInstance, view: &View<'_, Question>) -> Leftovers {
     if app.metadata.deletion_timestamp.is_none() {
@@ -319,6 +325,8 @@ fn leftovers(app: &ApplicationInstance, view: &View<'_, Question>) -> Leftovers 
         match view.find(&interest) {
             Found::NotYet => return Leftovers::NotYet,
             Found::NotInstalled => {}
+            // A controller of others that is broken does not hold instances that never needed it.
+            Found::Unlisted(_) if OPTIONAL_KINDS.contains(&interest.kind()) => {}
             Found::Unlisted(why) => hidden.push(why),
             Found::Objects(objects) => {
                 let ending = objects.iter().filter(|object| object.metadata.deletion_timestamp.is_some());

@@ -1,7 +1,7 @@
 //! What stands in the way, in the order in which a person would have to solve it.
 
 use conditions::Reason;
-use operator_kit::{Cause, Found, Sight};
+use operator_kit::{Cause, Deed, Found, Sight};
 use tracing::debug;
 use vworkspace_api::application_instance::{ApplicationInstance, Blocked, Ready};
 
@@ -52,6 +52,8 @@ impl Blocker {
     }
 }
 
+/// How the words about an ExternalSecret begin.
+const EXTERNAL_SECRET: &str = "ExternalSecret ";
 /// How a refusal begins that Flux met, not we.
 const FLUX_SAYS: &str = "Flux reports: ";
 
@@ -299,6 +301,11 @@ fn missing_approval(Situation { approval, .. }: Situation<'_>) -> Option<Blocker
 fn refused(Situation { app, world, .. }: Situation<'_>) -> Option<Blocker> {
     let refusal = world.refusals.first()?;
     let message = said(app, world, &refusal.message);
+    // What was only to be cleared away holds nothing back.
+    if refusal.deed == Deed::Clear {
+        let is_denied = refusal.cause == Cause::Forbidden;
+        return is_denied.then_some(Blocker::AtFlux(Blocked::PolicyDenied, message));
+    }
     Some(match refusal.cause {
         Cause::Forbidden => Blocker::Refused(Blocked::PolicyDenied, message),
         Cause::NotInstalled => Blocker::Refused(Blocked::MissingDependencies, message),
@@ -350,22 +357,26 @@ fn told_before(app: &ApplicationInstance, reason: Blocked) -> Option<String> {
 fn unsynced_secret(Situation { app, world, .. }: Situation<'_>) -> Option<Blocker> {
     let missing = |promised: &Promised| match promised.standing() {
         Standing::Missing(message) => Some(message),
-        Standing::Unseen => told_before_of(app, promised),
+        Standing::Unseen => told_before_of(app, &format!("{} ", promised.external.in_words())),
         Standing::Synced | Standing::Outdated(_) => None,
     };
-    let waiting = world.external_secrets.objects().iter().find_map(missing);
+    let waiting = match &world.external_secrets {
+        Found::Objects(promised) => promised.iter().find_map(missing),
+        Found::NotInstalled => None,
+        // What cannot be listed has not come.
+        Found::NotYet | Found::Unlisted(_) => told_before_of(app, EXTERNAL_SECRET),
+    };
     waiting.map(|message| Blocker::AtFlux(Blocked::MissingSecret, message))
 }
 
 /// That the Secret is missing, if it was when it was last looked for.
-fn told_before_of(app: &ApplicationInstance, promised: &Promised) -> Option<String> {
+fn told_before_of(app: &ApplicationInstance, start: &str) -> Option<String> {
     let conditions = &app.status.as_ref()?.conditions;
     let waits = conditions.read::<Ready>() == Some(Ready::WaitingForSecret);
     let is_blocked = conditions.read::<Blocked>() == Some(Blocked::MissingSecret);
     let told = [(waits, Ready::TYPE.name), (is_blocked, Blocked::TYPE.name)].into_iter();
     let messages = told.filter_map(|(is_told, type_)| conditions.get(type_).filter(|_| is_told));
-    let start = format!("{} ", promised.external.in_words());
-    messages.map(|known| known.message.clone()).find(|message| message.starts_with(&start))
+    messages.map(|known| known.message.clone()).find(|message| message.starts_with(start))
 }
 
 /// An admission policy, a quota or missing rights of Flux.

@@ -26,7 +26,7 @@ use std::time::Duration;
 
 use agent_protocol::PublicKeys;
 use jiff::Timestamp;
-use operator_kit::{Child, Deletion, Finalizer, Found, Interest, Plan};
+use operator_kit::{Child, Deed, Deletion, Finalizer, Found, Interest, Plan, Sight};
 use vworkspace_api::application_instance::{
     ApplicationInstance, ApplicationInstanceStatus, AppliedChart, Blocked, ChartSourceKind, HelmReleaseRef,
     Mode,
@@ -105,7 +105,8 @@ fn managed(
     let pausing = pause::of(app, world, now);
     let pause = pausing.pause.as_ref();
     // What is refused now, although Flux once had it, has not been taken since it was said to wait.
-    let is_taken = is_with_flux && world.refusals.is_empty();
+    let is_refused = world.refusals.iter().any(|refusal| refusal.deed == Deed::Make);
+    let is_taken = is_with_flux && !is_refused;
     let carries = if is_taken { Carries::ThisSpec } else { Carries::AnEarlierOne };
     let seen = reading::of(app, world, carries, now);
     let situation = |seen| Situation {
@@ -142,6 +143,7 @@ fn managed(
         app,
         pause,
         refused_pause: pause::refused(app, world, pause),
+        refused_end: pause::refused_end(app, world, pause),
         blocker,
         change: handover.change,
         reading,
@@ -176,6 +178,7 @@ fn managed(
             _ => None,
         },
         is_drift_seen: world.is_drift_seen,
+        is_source_seen: !matches!(world.source, Seen::Known(Sight::Unknown(_))),
         now,
     });
     Plan {
@@ -259,7 +262,7 @@ fn as_paused(app: &ApplicationInstance, world: &World, pause: Option<&Pause>) ->
     let as_it_is = |suspension| Some(children::as_it_is(app, release, suspension));
     match pause {
         Some(pause) if pause.suspends_the_release() => as_it_is(Suspension::On),
-        None if release.is_suspended() && pause::was_ours(app) => as_it_is(Suspension::Off),
+        None if pause::is_ours(app, release) => as_it_is(Suspension::Off),
         Some(_) | None => None,
     }
 }
@@ -274,7 +277,8 @@ fn candidate(order: Option<&Order<'_>>, pause: Option<&Pause>, blocker: Option<&
 fn outdated(world: &World) -> Vec<Deletion> {
     let sources = world.outdated_sources.iter().map(|(kind, source)| (*kind, source));
     let candidate = world.candidate.iter().map(|source| (ChartSourceKind::OciRepository, source));
-    sources.chain(candidate).filter_map(|(kind, source)| children::delete_source(source, kind)).collect()
+    let left = sources.chain(candidate).filter(|(_, source)| source.metadata.deletion_timestamp.is_none());
+    left.filter_map(|(kind, source)| children::delete_source(source, kind)).collect()
 }
 
 /// Whether Flux already has what the spec asks for.

@@ -5,10 +5,13 @@ use std::time::Duration;
 use conditions::Reason;
 use jiff::Timestamp;
 use kube::ResourceExt;
+use operator_kit::Deed;
 use vworkspace_api::application_instance::{ApplicationInstance, MaintenanceWindow, Suspended};
 
 use super::quoting::said;
+use crate::controllers::application::children;
 use crate::controllers::application::observe::World;
+use crate::flux::HelmRelease;
 use crate::windows::{self, State};
 
 const RECONCILE: &str = "apps.vworkspace.io/reconcile";
@@ -155,10 +158,25 @@ pub(super) fn by_hand(app: &ApplicationInstance) -> Option<Pause> {
     app.spec.suspend.then_some(Pause::Suspended)
 }
 
-/// Whether it was last said to be paused in the way that suspends the release.
-pub(super) fn was_ours(app: &ApplicationInstance) -> bool {
+/// Whether it is we who suspended the release: it says so, or we did when we last spoke of it.
+pub(super) fn is_ours(app: &ApplicationInstance, release: &HelmRelease) -> bool {
     let said = app.status.as_ref().and_then(|status| status.conditions.read::<Suspended>());
-    matches!(said, Some(Suspended::ManuallySuspended | Suspended::MaintenanceWindow))
+    let was_told = matches!(said, Some(Suspended::ManuallySuspended | Suspended::MaintenanceWindow));
+    release.is_suspended() && (children::is_suspended_by_us(&release.metadata) || was_told)
+}
+
+/// Why a release that we suspended does not go on although the pause is over: that was refused.
+pub(super) fn refused_end(app: &ApplicationInstance, world: &World, pause: Option<&Pause>) -> Option<String> {
+    let release = world.release.present().filter(|release| !release.is_being_deleted())?;
+    let is_held = pause.is_none() && is_ours(app, release);
+    let refusal = world.refusals.iter().find(|refusal| is_held && refusal.deed == Deed::Make)?;
+    Some(format!("The release could not be resumed: {}", said(app, world, &refusal.message)))
+}
+
+/// What was said of a pause that has not ended.
+pub(super) fn still(app: &ApplicationInstance) -> Suspended {
+    let said = app.status.as_ref().and_then(|status| status.conditions.read::<Suspended>());
+    said.filter(|said| *said != Suspended::Active).unwrap_or(Suspended::ManuallySuspended)
 }
 
 /// What is wrong with a window of the spec.
@@ -171,7 +189,7 @@ pub(super) fn bad_window(app: &ApplicationInstance) -> Option<String> {
 pub(super) fn refused(app: &ApplicationInstance, world: &World, pause: Option<&Pause>) -> Option<String> {
     let release = world.release.present().filter(|release| !release.is_being_deleted())?;
     let is_untold = pause?.suspends_the_release() && !release.is_suspended();
-    let refusal = world.refusals.first().filter(|_| is_untold)?;
+    let refusal = world.refusals.iter().find(|refusal| is_untold && refusal.deed == Deed::Make)?;
     Some(format!("The release could not be suspended and goes on: {}", said(app, world, &refusal.message)))
 }
 

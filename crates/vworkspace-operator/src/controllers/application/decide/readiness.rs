@@ -30,7 +30,7 @@ pub(super) fn checks(app: &ApplicationInstance, world: &World) -> Checks {
     let failing = world.checks.iter().find_map(failure).or_else(|| unserved_host(app, world));
     match failing {
         Some(message) => Checks::Fail(message),
-        None if world.checks.iter().any(is_pending) => Checks::Pending,
+        None if world.checks.iter().any(is_pending) || is_host_unseen(app, world) => Checks::Pending,
         None => Checks::Pass,
     }
 }
@@ -54,6 +54,11 @@ fn settled(checked: Option<&Checked>) -> Option<&Checked> {
         Some(Checked::Shaky { before, .. }) => before.as_deref(),
         checked => checked,
     }
+}
+
+/// Whether nobody can see if the promised address is served.
+fn is_host_unseen(app: &ApplicationInstance, world: &World) -> bool {
+    app.spec.integrations.ingress.enabled && !matches!(world.ingresses, Found::Objects(_))
 }
 
 /// An address that the spec promises must be served.
@@ -155,7 +160,8 @@ pub(super) fn promised_secrets(world: &World) -> impl Iterator<Item = Interest> 
 
 /// Whether nobody knows yet if a Secret that an ExternalSecret promises is there.
 pub(super) fn is_secret_unseen(world: &World) -> bool {
-    standings(world).any(|standing| standing == Standing::Unseen)
+    matches!(world.external_secrets, Found::NotYet | Found::Unlisted(_))
+        || standings(world).any(|standing| standing == Standing::Unseen)
 }
 
 fn standings(world: &World) -> impl Iterator<Item = Standing> {

@@ -25,6 +25,8 @@ pub(super) struct Facts<'a> {
     pub(super) pause: Option<&'a Pause>,
     /// Why it is not paused although it should be.
     pub(super) refused_pause: Option<String>,
+    /// Why it is still paused although it should not be.
+    pub(super) refused_end: Option<String>,
     pub(super) blocker: Option<Blocker>,
     pub(super) change: Change,
     pub(super) reading: &'a Reading,
@@ -53,6 +55,8 @@ pub(super) struct Facts<'a> {
     pub(super) endpoints: Option<Vec<Endpoint>>,
     /// Whether drift would be seen.
     pub(super) is_drift_seen: bool,
+    /// Whether the chart source can be seen.
+    pub(super) is_source_seen: bool,
     pub(super) now: Timestamp,
 }
 
@@ -81,9 +85,10 @@ pub(super) fn of(facts: &Facts<'_>) -> ApplicationInstanceStatus {
     }
     let (blocked, message) = blocked(facts, history);
     conditions.set(blocked, message, at);
-    let (suspended, message) = match &facts.refused_pause {
-        Some(why) => (Suspended::Active, why.clone()),
-        None => pause::condition(facts.pause),
+    let (suspended, message) = match (&facts.refused_pause, &facts.refused_end) {
+        (Some(why), _) => (Suspended::Active, why.clone()),
+        (None, Some(why)) => (pause::still(facts.app), why.clone()),
+        (None, None) => pause::condition(facts.pause),
     };
     conditions.set(suspended, message, at);
     conditions.set(Deleting::NotDeleting, "", at);

@@ -90,6 +90,7 @@ pub(crate) fn empty() -> World {
         values_object: None,
         leftovers: Leftovers::Known(Vec::new()),
         is_namespace_ending: false,
+        has_rights_in_namespace_only: false,
         checks: Vec::new(),
         chart: ChartReading::Absent,
     }

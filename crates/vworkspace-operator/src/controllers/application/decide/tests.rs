@@ -179,7 +179,7 @@ fn a_release_with_the_label_of_a_change_does_not_carry_it_without_its_whole_dige
     let (app, known) = running();
     let Sight::Present(with_flux) = known.release.clone() else { panic!("no release") };
     let order = Order::of(&app).unwrap();
-    let (change, label) = (order.change(), &order.change()[..16]);
+    let (change, label) = (order.change(), order.change().get(..16).unwrap());
     let forged = format!("{label}{}", "0".repeat(48));
     // What the release has as label and as annotation, and whether it is handed over again.
     let table = [
@@ -362,8 +362,12 @@ fn the_end_of_a_pause_without_a_change_is_no_upgrade() {
 fn a_release_that_somebody_else_has_changed_and_holds_is_told() {
     let (app, known) = running();
     let message = "field .spec.interval is owned by alice".to_owned();
-    let refusal =
-        Refusal { object: "HelmRelease shop/web".to_owned(), cause: Cause::Owned, message: message.clone() };
+    let refusal = Refusal {
+        object: "HelmRelease shop/web".to_owned(),
+        deed: Deed::Make,
+        cause: Cause::Owned,
+        message: message.clone(),
+    };
     let plan = plan(&app, &World { refusals: vec![refusal], ..known }, noon());
     assert_conditions!(plan, { Ready: True/HelmReleaseReady, Reconciling: True/ChangePending, Blocked: False/NotBlocked });
     assert_eq!(plan.status.conditions.get("Reconciling").unwrap().message, message);
@@ -474,8 +478,12 @@ fn a_missing_values_secret_is_named_and_broken_values_are_not_quoted() {
 
 #[test]
 fn a_child_that_is_refused_is_told_and_offered_again() {
-    let refusal =
-        |cause| Refusal { object: "HelmRelease shop/web".to_owned(), cause, message: "no".to_owned() };
+    let refusal = |cause| Refusal {
+        object: "HelmRelease shop/web".to_owned(),
+        deed: Deed::Make,
+        cause,
+        message: "no".to_owned(),
+    };
     let table = [
         (Cause::Forbidden, "Blocked: True/PolicyDenied"),
         (Cause::Owned, "Reconciling: True/ChangePending"),

@@ -19,6 +19,7 @@ use crate::controllers::application::looking;
 use crate::controllers::application::observe::{Leftovers, World, described};
 use crate::flux::{HelmRelease, HelmRepository, OciRepository, Source, condition};
 
+const LET_GO: &str = "The release is let go of: it keeps running.";
 /// As many objects are named in a message.
 const MOST_NAMED: usize = 5;
 
@@ -47,7 +48,7 @@ pub(super) fn plan(
     now: Timestamp,
 ) -> Plan<ApplicationInstanceStatus, Question> {
     let step = step(app, world);
-    let interests = interests(app, &step);
+    let interests = interests(app, world, &step);
     if step == Step::Look {
         let status = app.status.clone().unwrap_or_default();
         return Plan { interests, ..Plan::only_status(Finalizer::Hold, status) };
@@ -67,10 +68,13 @@ pub(super) fn plan(
 
 /// What is left is looked for from the moment on at which the release is gone and not before: a list that is asked for then
 /// has seen everything that Helm deleted, a watch from before it may lag behind.
-fn interests(app: &ApplicationInstance, step: &Step) -> Vec<Interest> {
+fn interests(app: &ApplicationInstance, world: &World, step: &Step) -> Vec<Interest> {
     let leftovers = || looking::leftovers(app).into_iter();
     match step {
-        Step::Hidden(_) => leftovers().chain(looking::namespace(app)).collect(),
+        Step::Hidden(_) => {
+            let namespace = looking::namespace(app).filter(|_| world.has_rights_in_namespace_only);
+            leftovers().chain(namespace).collect()
+        }
         Step::Look | Step::WaitForObjects(_) | Step::DeleteSources(_) | Step::Done => leftovers().collect(),
         Step::Prepare(_) | Step::Delete(_) | Step::Wait(_) => Vec::new(),
     }
@@ -131,9 +135,11 @@ fn after_objects(world: &World) -> Step {
 /// Everything of ours that the API server itself must not know any more. In a namespace that is being deleted as a whole
 /// nobody may look, and everything goes.
 fn gone(app: &ApplicationInstance, world: &World) -> Vec<Absence> {
-    if world.is_namespace_ending {
-        return Vec::new();
-    }
+    if world.is_namespace_ending { Vec::new() } else { children_of(app) }
+}
+
+/// Everything that an instance may have become.
+pub(super) fn children_of(app: &ApplicationInstance) -> Vec<Absence> {
     let key = || children::release_key(app);
     vec![
         Absence::of::<HelmRelease>(key()),
@@ -144,6 +150,15 @@ fn gone(app: &ApplicationInstance, world: &World) -> Vec<Absence> {
 }
 
 fn progress(app: &ApplicationInstance, release: &HelmRelease) -> String {
+    let is_orphaned = app.spec.deletion_policy == DeletionPolicy::Orphan;
+    if is_orphaned && release.is_suspended() {
+        return LET_GO.to_owned();
+    }
+    if is_orphaned {
+        return "Somebody deleted the HelmRelease while it was not suspended, so Flux uninstalls it, although \
+                spec.deletionPolicy is Orphan."
+            .to_owned();
+    }
     match condition(&release.status.conditions, "Ready") {
         Some(ready) if ready.reason == "UninstallFailed" => format!("Flux tries again: {}", ready.message),
         _ => format!("Flux is uninstalling the release.{}", unsearched(app, release)),
@@ -182,7 +197,7 @@ fn status(
             Deleting::Uninstalling,
             match refused {
                 Some(refusal) => said(app, world, &refusal.message),
-                None if is_orphaned => "The release is let go of: it keeps running.".to_owned(),
+                None if is_orphaned => LET_GO.to_owned(),
                 None => "Flux is asked to uninstall the release.".to_owned(),
             },
         ),

@@ -11,20 +11,21 @@ use vworkspace_api::application_instance::{
 
 use super::status::finish;
 use crate::one_line::one_line;
+use crate::quotation::{Quotes, safe};
 
 /// What is wrong is told up to this length: it quotes what was found.
 const LONGEST: usize = 400;
 
 /// What was said of the release before is not known any more; that something was once installed is not forgotten.
 pub(in crate::controllers::application) fn unreadable(
-    Unreadable { generation, why, status }: Unreadable<'_, ApplicationInstanceStatus>,
+    Unreadable { generation, is_being_deleted, why, status }: Unreadable<'_, ApplicationInstanceStatus>,
     now: Timestamp,
 ) -> ApplicationInstanceStatus {
     let mut status = status.unwrap_or_default();
     let at = Moment { generation, now };
     let message = format!(
         "The object cannot be read: {}. Correct it, or upgrade the operator if it is older than the CRD.",
-        one_line(why, LONGEST)
+        one_line(&safe(why, Quotes::Trusted), LONGEST)
     );
     let conditions = &mut status.conditions;
     conditions.set(Ready::Blocked, format!("{}: {message}", Blocked::InvalidSpec.row().reason), at);
@@ -36,7 +37,9 @@ pub(in crate::controllers::application) fn unreadable(
     if conditions.read::<Suspended>().is_none() {
         conditions.set(Suspended::Active, "", at);
     }
-    if conditions.read::<Deleting>().is_none() {
+    if is_being_deleted {
+        conditions.set(Deleting::Uninstalling, "Nothing is removed before the object can be read.", at);
+    } else {
         conditions.set(Deleting::NotDeleting, "", at);
     }
     finish(conditions, at);
@@ -53,7 +56,15 @@ mod tests {
     #[test]
     fn an_object_that_cannot_be_read_says_so_and_only_a_person_can_help() {
         let read = |status| {
-            unreadable(Unreadable { generation: 3, why: "spec.mode: unknown variant `x`", status }, noon())
+            unreadable(
+                Unreadable {
+                    generation: 3,
+                    is_being_deleted: false,
+                    why: "spec.mode: unknown variant `x`",
+                    status,
+                },
+                noon(),
+            )
         };
         let first = read(None);
         let says = |type_: &str| {

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::api::ObjectMeta;
-use operator_kit::{Cause, Refusal, Sight};
+use operator_kit::{Cause, Deed, Refusal, Sight};
 use serde_json::json;
 use vworkspace_api::application_instance::{ApplicationInstance, ApplicationInstanceStatus, Values};
 
@@ -155,7 +155,7 @@ impl Desk {
         if memory.is_denied {
             let message = "failed to apply OCIRepository shop/web: is forbidden".to_owned();
             let object = "OCIRepository shop/web".to_owned();
-            world.refusals.push(Refusal { object, cause: Cause::Forbidden, message });
+            world.refusals.push(Refusal { object, deed: Deed::Make, cause: Cause::Forbidden, message });
         }
         world.chart = match seen.source.and_then(|source| source.artifact) {
             None => ChartReading::Absent,

@@ -263,7 +263,7 @@ fn why_a_digest_cannot_be_looked_up_is_told() {
     let words =
         "failed to apply OCIRepository shop/web-candidate: it exists and belongs to nobody".to_owned();
     let object = "OCIRepository shop/web-candidate".to_owned();
-    let refusals = vec![Refusal { object, cause: Cause::Owned, message: words }];
+    let refusals = vec![Refusal { object, deed: Deed::Make, cause: Cause::Owned, message: words }];
     let table = [
         (World { candidate: Some(failing), ..world.clone() }, "So far: MANIFEST_UNKNOWN"),
         (World { candidate: None, refusals, ..world }, "it exists and belongs to nobody"),

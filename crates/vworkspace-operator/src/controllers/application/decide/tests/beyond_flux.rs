@@ -2,7 +2,7 @@
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::json;
-use vworkspace_api::application_instance::{DeletionPolicy, Endpoint, Ready, Suspended};
+use vworkspace_api::application_instance::{Degraded, DeletionPolicy, Endpoint, Ready, Suspended};
 
 use super::*;
 use crate::controllers::application::asking::{Asked, Checked, Question};
@@ -587,8 +587,12 @@ fn a_deletion_that_is_refused_says_so() {
     let (mut app, world) = running();
     app.metadata.deletion_timestamp = Some(Time(noon()));
     let words = "failed to delete HelmRelease shop/web: no deletions on Sundays".to_owned();
-    let refusals =
-        vec![Refusal { object: "HelmRelease shop/web".to_owned(), cause: Cause::Forbidden, message: words }];
+    let refusals = vec![Refusal {
+        object: "HelmRelease shop/web".to_owned(),
+        deed: Deed::Make,
+        cause: Cause::Forbidden,
+        message: words,
+    }];
     let plan = plan(&app, &World { refusals, ..world }, noon());
     assert!(message(&plan, "Deleting").contains("no deletions on Sundays"));
 }
@@ -666,8 +670,12 @@ fn a_pause_that_flux_could_not_be_told_of_is_no_pause() {
     let (app, world) = running();
     let app = edited(app, |app| app.spec.suspend = true);
     let words = "failed to apply HelmRelease shop/web: no changes on Sundays".to_owned();
-    let refusals =
-        vec![Refusal { object: "HelmRelease shop/web".to_owned(), cause: Cause::Forbidden, message: words }];
+    let refusals = vec![Refusal {
+        object: "HelmRelease shop/web".to_owned(),
+        deed: Deed::Make,
+        cause: Cause::Forbidden,
+        message: words,
+    }];
     let untold = plan(&app, &World { refusals, ..world.clone() }, noon());
     assert_conditions!(untold, { Suspended: False/Active });
     assert!(message(&untold, "Suspended").contains("no changes on Sundays"));
@@ -732,4 +740,79 @@ fn what_was_seen_stays_said_while_it_cannot_be_listed() {
     assert_conditions!(plan(&waiting, &unseen, noon()), { Ready: False/WaitingForCertificate });
     let none = World { certificates: Found::Objects(Vec::new()), ..known };
     assert_conditions!(plan(&waiting, &none, noon()), { Ready: True/HelmReleaseReady });
+}
+
+#[test]
+fn what_is_refused_when_it_is_only_cleared_away_holds_no_change_back() {
+    let (app, known) = running();
+    let refused = |deed, cause| {
+        let object = "OCIRepository shop/web-candidate".to_owned();
+        let refusal = Refusal { object, deed, cause, message: "no".to_owned() };
+        plan(&app, &World { refusals: vec![refusal], ..known.clone() }, noon())
+    };
+    assert_conditions!(refused(Deed::Clear, Cause::Unavailable), { Blocked: False/NotBlocked, Reconciling: False/Stable });
+    assert_conditions!(refused(Deed::Clear, Cause::Forbidden), { Ready: True/HelmReleaseReady, Blocked: True/PolicyDenied });
+    assert_conditions!(refused(Deed::Make, Cause::Unavailable), { Reconciling: True/ChangePending });
+}
+
+#[test]
+fn trouble_that_was_seen_is_not_over_because_nobody_can_look() {
+    let unlisted = || "cannot be listed".to_owned();
+    let (app, known) = running();
+    let missing = World { external_secrets: unsynced(Presence::Absent), ..known.clone() };
+    let waiting = after(app.clone(), &plan(&app, &missing, noon()));
+    let unseen = World { external_secrets: Found::Unlisted(unlisted()), ..known.clone() };
+    assert_conditions!(plan(&waiting, &unseen, noon()), { Ready: False/WaitingForSecret, Blocked: True/MissingSecret });
+    assert_conditions!(plan(&app, &unseen, noon()), { Ready: True/HelmReleaseReady, Blocked: False/NotBlocked });
+
+    let (asking, known) = with("integrations", json!({"ingress": {"enabled": true}}));
+    let unserved = plan(&asking, &known, noon());
+    assert_conditions!(unserved, { Ready: False/EndpointUnreachable, Degraded: True/EndpointUnreachable });
+    let unseen = World { ingresses: Found::Unlisted(unlisted()), ..known.clone() };
+    let still = plan(&after(asking, &unserved), &unseen, noon());
+    assert_conditions!(still, { Ready: False/EndpointUnreachable, Degraded: True/EndpointUnreachable });
+
+    let mut degraded = app;
+    let at = moment(&degraded, noon());
+    let conditions = &mut degraded.status.as_mut().unwrap().conditions;
+    conditions.set(Degraded::ChartUnreachable, "no answer", at);
+    let unseen = World { source: Seen::Known(Sight::Unknown(unlisted())), ..known.clone() };
+    assert_conditions!(plan(&degraded, &unseen, noon()), { Degraded: True/ChartUnreachable });
+    assert_conditions!(plan(&degraded, &known, noon()), { Degraded: False/Recovered });
+}
+
+#[test]
+fn a_release_that_we_suspended_goes_on_whatever_was_said_meanwhile_and_is_not_active_before_it_does() {
+    let (app, known) = running();
+    // Suspended by us, then paused by annotation, then blocked: only the release still knows.
+    let Sight::Present(live) = known.release.clone() else { panic!("no release") };
+    let ours = children::as_it_is(&app, &live, children::Suspension::On);
+    assert_eq!(ours.annotation("apps.vworkspace.io/suspended"), Some("true"));
+    let mut held = live.clone();
+    held.spec = json!({"suspend": true});
+    held.metadata
+        .annotations
+        .get_or_insert_default()
+        .insert("apps.vworkspace.io/suspended".to_owned(), "true".to_owned());
+    let suspended = World { release: Sight::Present(held), ..known.clone() };
+    let blocked = edited(app, |app| set(app, "dependsOn", json!([{"name": "db"}])));
+    let blocked = at_version(blocked, "1.3.0");
+    let dependency = vec![Dependency { name: "db".to_owned(), lacks: Some("does not exist".to_owned()) }];
+    let suspended = World { dependencies: dependency, ..suspended };
+    let resumes = plan(&blocked, &suspended, noon());
+    let [child] = resumes.children.as_slice() else { panic!("{:?}", resumes.children) };
+    assert_eq!(child.at("/spec/suspend"), Some(&json!(false)));
+    assert_eq!(child.annotation("apps.vworkspace.io/suspended"), None);
+
+    let object = "HelmRelease shop/web".to_owned();
+    let refusal =
+        Refusal { object, deed: Deed::Make, cause: Cause::Unavailable, message: "no answer".to_owned() };
+    let refused = plan(&blocked, &World { refusals: vec![refusal], ..suspended.clone() }, noon());
+    assert_conditions!(refused, { Suspended: True/ManuallySuspended });
+    assert!(message(&refused, "Suspended").contains("could not be resumed: no answer"));
+    // Somebody else's pause is theirs.
+    let mut theirs = live;
+    theirs.spec = json!({"suspend": true});
+    let theirs = World { release: Sight::Present(theirs), ..suspended };
+    assert_eq!(plan(&blocked, &theirs, noon()).children, []);
 }

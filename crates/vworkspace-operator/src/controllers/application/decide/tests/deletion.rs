@@ -26,6 +26,7 @@ fn deletion_deletes_the_release_waits_for_flux_and_lets_go() {
     // A cache that is behind shows no release either: what the API server said of it is told.
     let refusal = Refusal {
         object: "HelmRelease shop/web".to_owned(),
+        deed: Deed::Clear,
         cause: Cause::StillThere,
         message: "HelmRelease shop/web is still there".to_owned(),
     };
@@ -108,14 +109,47 @@ fn what_cannot_be_seen_is_not_gone_unless_the_whole_namespace_goes() {
         ("a source", World { release: Sight::Absent, own_sources: Err(forbidden()), ..known }),
     ];
     for (name, hidden) in table {
+        let looks = |world: &World| {
+            let namespace = crate::controllers::application::looking::namespace(&app).unwrap();
+            plan(&app, world, noon()).interests.contains(&namespace)
+        };
+        assert!(!looks(&hidden), "{name}: where the rights do not go with the namespace it tells nothing");
+        let hidden = World { has_rights_in_namespace_only: true, ..hidden };
+        assert!(looks(&hidden), "{name}: the namespace is looked at");
         let held = plan(&app, &hidden, noon());
         assert_eq!(held.finalizer, Finalizer::Hold, "{name}");
         assert_conditions!(held, { Deleting: True/WaitingForChildResources });
         assert!(format!("{:?}", held.status.conditions).contains("forbidden"), "{name}");
-        let namespace = crate::controllers::application::looking::namespace(&app).unwrap();
-        assert!(held.interests.contains(&namespace), "{name}: the namespace is looked at");
         let going = World { is_namespace_ending: true, ..hidden };
         let done = plan(&app, &going, noon());
         assert_eq!((done.finalizer, done.gone.len()), (Finalizer::Release, 0), "{name}");
     }
+}
+
+#[test]
+fn an_application_that_is_let_go_of_is_not_said_to_be_uninstalled() {
+    let (app, known) = running();
+    let app = deleted(edited(app, |app| app.spec.deletion_policy = DeletionPolicy::Orphan));
+    let going = |suspended: bool| {
+        let Sight::Present(mut release) = known.release.clone() else { panic!("no release") };
+        release.spec = serde_json::json!({"suspend": suspended});
+        release.metadata.deletion_timestamp.clone_from(&app.metadata.deletion_timestamp);
+        let plan = plan(&app, &World { release: Sight::Present(release), ..known.clone() }, noon());
+        plan.status.conditions.get("Deleting").unwrap().message.clone()
+    };
+    assert_eq!(going(true), "The release is let go of: it keeps running.");
+    assert!(going(false).contains("although spec.deletionPolicy is Orphan"), "{}", going(false));
+}
+
+#[test]
+fn a_release_is_deleted_only_as_it_was_seen() {
+    let (app, known) = running();
+    let Sight::Present(mut release) = known.release.clone() else { panic!("no release") };
+    release.metadata.resource_version = Some("7".to_owned());
+    let plan = plan(&deleted(app), &World { release: Sight::Present(release.clone()), ..known }, noon());
+    let seen = crate::controllers::application::children::delete_release(&release).unwrap();
+    assert_eq!(plan.deletions, [seen]);
+    release.metadata.resource_version = Some("8".to_owned());
+    let since = crate::controllers::application::children::delete_release(&release).unwrap();
+    assert_ne!(plan.deletions, [since], "one that was resumed meanwhile would be uninstalled");
 }

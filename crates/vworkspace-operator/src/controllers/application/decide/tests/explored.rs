@@ -8,7 +8,7 @@ use vworkspace_api::application_instance::{DeletionPolicy, Ready};
 
 fn refusal() -> Vec<Refusal> {
     let object = "OCIRepository shop/web".to_owned();
-    vec![Refusal { object, cause: Cause::Forbidden, message: "is forbidden".to_owned() }]
+    vec![Refusal { object, deed: Deed::Make, cause: Cause::Forbidden, message: "is forbidden".to_owned() }]
 }
 
 fn release_of(world: &World) -> HelmRelease {

@@ -87,8 +87,12 @@ fn words_about_the_release_before_are_told_without_its_secrets_until_another_suc
         says(&[("FetchFailed", "True", "OCIArtifactPullFailed", "connection refused")]);
     let suspended = with_release(&known, |release| release.spec["suspend"] = true.into());
     let refused = "denied the request: \"hunter2\"".to_owned();
-    let refusal =
-        Refusal { object: "HelmRelease shop/web".to_owned(), cause: Cause::Forbidden, message: refused };
+    let refusal = Refusal {
+        object: "HelmRelease shop/web".to_owned(),
+        deed: Deed::Make,
+        cause: Cause::Forbidden,
+        message: refused,
+    };
     let table = [
         ("not yet attempted", app.clone(), known.clone()),
         ("suspended before it was", edited(app.clone(), |app| app.spec.suspend = true), suspended),
