@@ -15,7 +15,7 @@ use kube::api::{Api, DeleteParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use rustix::process::Signal;
 use serde_json::json;
-use tokio::process::{Child, Command};
+use tokio::process::Child;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
@@ -24,7 +24,7 @@ use super::super::{Ground, said_by};
 use super::installed::PROGRAM;
 use crate::cluster;
 use crate::faults::{Process, Proxy, Victim};
-use crate::node::network::{self, DNS_IP, NODE_IP};
+use crate::node::network::{self, NODE_IP};
 use crate::node::pki;
 use crate::{machine, paths, tail};
 
@@ -57,7 +57,7 @@ impl Desk {
         let network = node.network().context("containerd does not run")?;
         let folder = ground.cluster.paths.state.join(&ground.namespace);
         fs::create_dir_all(&folder)?;
-        fs::write(folder.join("resolv.conf"), format!("nameserver {DNS_IP}\noptions ndots:1\n"))?;
+        fs::write(folder.join("resolv.conf"), network::resolv_conf())?;
         fs::write(folder.join(APPROVERS), approval::public_key())?;
         grant(&ground).await?;
         let token = ground.cluster.token(&ground.namespace, NAME, TOKEN_SECONDS).await?;
@@ -170,18 +170,11 @@ fn kubeconfig(who: Process) -> &'static str {
 impl Start {
     fn spawn(&self, who: Process) -> Result<Child> {
         let log = File::options().append(true).open(self.folder.join("operator.log"))?;
-        // Each of these becomes the next, so that the process that we know is the operator in the end.
-        let mut command = Command::new("setpriv");
-        command.args(["--pdeathsig", "KILL", "--", "nsenter"]);
-        command.arg(format!("--net={}", self.network.display()));
-        command.args(["--", "unshare", "--mount", "--", "sh", "-c"]);
-        command.arg(r#"mount --bind "$0" /etc/resolv.conf && exec "$@""#);
-        command.arg(self.folder.join("resolv.conf")).arg(self.program()?);
+        let mut command = network::inside(&self.network, &self.folder.join("resolv.conf"), &self.program()?);
         command.args(["--listen=127.0.0.1:0", "--cluster-id=lab"]);
         command.arg(format!("--namespace={}", self.namespace));
         command.arg(format!("--watch-namespaces={}", self.namespace));
         command.arg(format!("--approval-keys-file={}", self.folder.join(APPROVERS).display()));
-        command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
         command.env("KUBECONFIG", self.folder.join(kubeconfig(who)));
         if let Some(seconds) = self.clock {
             command.env("LD_PRELOAD", machine::WRONG_CLOCK).env("FAKETIME", format!("{seconds:+}s"));

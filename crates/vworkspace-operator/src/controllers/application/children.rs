@@ -188,9 +188,25 @@ impl<'a> Order<'a> {
 
     /// Source first: a release that sees a source in motion waits for it, and runs one upgrade instead of two.
     pub(crate) fn children(&self) -> Vec<Child> {
+        self.children_from(self.specs.source.clone())
+    }
+
+    /// The same for a change that Flux has: a chart that was pinned stays so, whatever was approved since.
+    pub(crate) fn children_as_pinned(&self, live: Option<&Source>) -> Vec<Child> {
+        let pinned =
+            live.filter(|live| self.asks_the_same_of(live)).map(|live| live.spec.reference.digest.as_str());
+        let pinned = pinned.filter(|digest| !digest.is_empty());
+        let source = self.specs.source.clone();
+        self.children_from(source.map(|source| match pinned {
+            Some(digest) => with_digest(source, digest),
+            None => source,
+        }))
+    }
+
+    fn children_from(&self, source: Option<Value>) -> Vec<Child> {
         let Wish { app, release, .. } = self.wish;
         let (name, namespace) = (release.name.as_str(), release.namespace.as_str());
-        let source = self.specs.source.clone().map(|spec| match self.wish.source_kind() {
+        let source = source.map(|spec| match self.wish.source_kind() {
             ChartSourceKind::OciRepository => Child::new::<OciRepository>(namespace, name).spec(spec),
             ChartSourceKind::HelmRepository => Child::new::<HelmRepository>(namespace, name).spec(spec),
         });
@@ -237,12 +253,9 @@ impl<'a> Wish<'a> {
     fn pinned(&self, source: Value, change: &str) -> Value {
         let approved = self.app.status.as_ref().and_then(|status| status.last_approved_change.as_ref());
         let approved = approved.filter(|approved| approved.change.as_deref() == Some(change));
-        match (approved.and_then(|approved| approved.chart_digest.as_deref()), source.get("ref")) {
-            (Some(digest), Some(by_tag)) => {
-                let by_digest = merged(by_tag.clone(), json!({ "digest": digest }));
-                merged(source, json!({ "ref": by_digest }))
-            }
-            _ => source,
+        match approved.and_then(|approved| approved.chart_digest.as_deref()) {
+            Some(digest) => with_digest(source, digest),
+            None => source,
         }
     }
 
@@ -419,6 +432,12 @@ fn marked(app: &ApplicationInstance, child: Child, digests: Digests<'_>) -> Chil
         }
     }
     child.labels(labels).annotations(annotations)
+}
+
+/// A source of a registry that is asked for this very chart.
+fn with_digest(source: Value, digest: &str) -> Value {
+    let Some(by_tag) = source.get("ref").cloned() else { return source };
+    merged(source, json!({ "ref": merged(by_tag, json!({ "digest": digest })) }))
 }
 
 /// A tag has no plus sign: helm writes an underscore.

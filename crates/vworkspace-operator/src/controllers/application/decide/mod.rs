@@ -234,7 +234,11 @@ impl Handover {
             (Some(order), None) if !blocker.is_some_and(Blocker::forbids_handing_over) => {
                 let is_kept_back = blocker.is_some_and(Blocker::keeps_the_change_back);
                 Self {
-                    children: order.children(),
+                    children: if is_with_flux {
+                        order.children_as_pinned(world.source.present())
+                    } else {
+                        order.children()
+                    },
                     deletions: outdated(world),
                     change: match (is_with_flux, is_kept_back) {
                         // Also when Flux once had it: somebody has changed it since and does not let us put it right.

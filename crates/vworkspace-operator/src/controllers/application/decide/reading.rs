@@ -193,7 +193,8 @@ fn released_before(
     let is_released = (is_known || (only_suspended && is_same_source && is_wanted(release, source, newest)))
         && has_caught_up(source)
         && newest.status == "deployed"
-        && is_true(&status.conditions, "Released").is_some();
+        && is_true(&status.conditions, "Released").is_some()
+        && complaint(release).is_none();
     is_released.then(|| Reading::Released(newest.clone()))
 }
 
@@ -213,9 +214,21 @@ fn halted(told: Told<'_>, release: &HelmRelease) -> Reading {
     match released {
         Some(released) => Reading::Halted(Some(failure(released.message.clone()))),
         None if values_complaint(release).is_some() || is_new(release) => Reading::Halted(None),
-        None if is_settled(told) && was_in_place(told.app) => Reading::NoNews,
-        None => Reading::Halted(None),
+        None => match complaint(release) {
+            Some(message) => Reading::Halted(Some(failure(message))),
+            None if is_settled(told) && was_in_place(told.app) => Reading::NoNews,
+            None => Reading::Halted(None),
+        },
     }
+}
+
+/// What Flux is not content with, which need not be the action itself: a Helm test can fail after it.
+fn complaint(release: &HelmRelease) -> Option<String> {
+    let conditions = &release.status.conditions;
+    let ready =
+        condition(conditions, "Ready").filter(|ready| ready.status == "False" && !is_waiting(release));
+    let known = ready.or_else(|| is_true(conditions, "Stalled"))?;
+    Some(cause(release).unwrap_or_else(|| known.message.clone()))
 }
 
 /// Flux has never looked at it: it was made again, whatever was said of the one before.

@@ -87,7 +87,7 @@ fn is(known: &Condition, pattern: &str) -> bool {
     rest.is_empty() || rest.strip_prefix('/').is_some_and(|reason| known.reason == reason)
 }
 
-fn says(status: &ApplicationInstanceStatus, pattern: &str) -> bool {
+pub(super) fn says(status: &ApplicationInstanceStatus, pattern: &str) -> bool {
     status.conditions.iter().any(|known| is(known, pattern))
 }
 
@@ -142,14 +142,6 @@ pub(super) fn consistent(
         }
     }
     Ok(())
-}
-
-/// Whether Ready is said to be True that was not before.
-pub(super) fn is_newly_ready(
-    before: Option<&ApplicationInstanceStatus>,
-    after: &ApplicationInstanceStatus,
-) -> bool {
-    says(after, "Ready=True") && before.is_none_or(|before| !says(before, "Ready=True"))
 }
 
 /// Whether the release that is seen had really deployed what it carries. A plan that was cut short after the source has

@@ -325,3 +325,19 @@ fn an_old_claim_does_not_bring_an_old_change_back() {
     assert_eq!(noted.status.last_approved_change.as_ref().unwrap().claim_id.as_deref(), Some("c1"));
     assert_conditions!(decided(&after(app, &noted), &world), { Ready: False/Upgrading });
 }
+
+#[test]
+fn the_chart_that_flux_has_stays_pinned_although_another_change_was_approved_since() {
+    let (app, world) = waiting();
+    let app = approved(&app, &world, "c1", "2026-01-01T11:00:00Z");
+    let mut app = after(app.clone(), &decided(&app, &world));
+    let mut source = fetched(&app, DIGEST_1_3);
+    source.spec.reference.digest = DIGEST_1_3.to_owned();
+    let done = super::world(source, released(&app, "1.3.0", DIGEST_1_3));
+    // Another one was noted, did not go out, and was taken back.
+    let noted = app.status.as_mut().unwrap().last_approved_change.as_mut().unwrap();
+    noted.change = Some("another".to_owned());
+    let plan = decided(&app, &done);
+    let pin = json!({"tag": "1.3.0", "digest": DIGEST_1_3});
+    assert_eq!(plan.children[0].at("/spec/ref"), Some(&pin));
+}

@@ -130,6 +130,27 @@ fn a_failure_of_a_suspended_release_is_told_and_nobody_tries_again() {
 }
 
 #[test]
+fn a_helm_test_that_failed_is_a_failure_also_while_the_release_is_suspended() {
+    let (app, known) = running();
+    let app = edited(app, |app| app.spec.suspend = true);
+    let test =
+        [("Released", "True", "InstallSucceeded", ""), ("TestSuccess", "False", "TestFailed", "web-fails")];
+    // Flux leaves the last word as it was, or forgets it at its next look and keeps that it has given up.
+    let words = [
+        ("Ready", "False", "TestFailed", "web-fails"),
+        ("Ready", "Unknown", "Progressing", "Fulfilling prerequisites"),
+    ];
+    let stalled = ("Stalled", "True", "RetriesExceeded", "Failed to install after 1 attempt(s)");
+    for ready in words {
+        let mut release = suspended(release_of(&known));
+        release.status.conditions = says(&[&[ready, stalled][..], &test[..]].concat());
+        let plan = plan(&app, &world(source_of(&known), release), noon());
+        assert_conditions!(plan, { Ready: False/HelmReleaseFailed, Reconciling: True/ChangePending });
+        assert_eq!(ready_message(&plan), "web-fails");
+    }
+}
+
+#[test]
 fn values_that_a_suspended_release_misses_are_waited_for_on_every_look() {
     let (app, known) = running();
     let app = edited(app, |app| app.spec.suspend = true);
