@@ -137,6 +137,9 @@ const POLL: Duration = Duration::from_millis(500);
 async fn mended(ground: &Ground) -> Result<()> {
     let chart = Chart::published(ground, &[]).await?;
     let mut shop = released(ground, &chart).await?;
+    // Each look of Flux would make the operator look too.
+    shop.change("interval: 1h").await?;
+    shop.says_all(&[("Ready", "True/HelmReleaseReady"), ("Reconciling", "False/Stable")]).await?;
     let started = Timestamp::now();
     let policy = AdmissionPolicy::applied(ground, "lab-slow-no", UPDATES, &slow_no()).await?;
     let probe = async || probe(ground, &json!({"values": {"greeting": "forbidden"}})).await;
