@@ -325,11 +325,9 @@ impl<C: Controller> Driver<C> {
         memory: &mut Memory,
     ) -> (Ended, Next) {
         let next = Next::By(Instant::now() + RESYNC);
-        let status = match object.data.get("status").cloned().map(serde_json::from_value).transpose() {
-            Ok(status) => status,
-            // A status that cannot be read holds what must not be lost: it is left as it is.
-            Err(_) => return (Ended::Undecodable, next),
-        };
+        let status = object.data.get("status").cloned().map(serde_json::from_value).transpose();
+        // A status that cannot be read holds what must not be lost: it is left as it is.
+        let Ok(status) = status else { return (Ended::Undecodable, next) };
         let unreadable = Unreadable {
             generation: object.metadata.generation.unwrap_or_default(),
             is_being_deleted: object.metadata.deletion_timestamp.is_some(),

@@ -194,7 +194,7 @@ fn released_before(
         && has_caught_up(source)
         && newest.status == "deployed"
         && is_true(&status.conditions, "Released").is_some()
-        && complaint(release).is_none();
+        && is_content(release);
     is_released.then(|| Reading::Released(newest.clone()))
 }
 
@@ -222,13 +222,21 @@ fn halted(told: Told<'_>, release: &HelmRelease) -> Reading {
     }
 }
 
-/// What Flux is not content with, which need not be the action itself: a Helm test can fail after it.
+/// Whether Flux complains of nothing.
+fn is_content(release: &HelmRelease) -> bool {
+    let conditions = &release.status.conditions;
+    let is_failed = condition(conditions, "Ready").is_some_and(|ready| ready.status == "False");
+    is_true(conditions, "Stalled").is_none() && (!is_failed || is_waiting(release))
+}
+
+/// What Flux is not content with although the action itself succeeded: a Helm test that failed, and is not ignored. Any other
+/// word in `Ready` may be about an earlier generation.
 fn complaint(release: &HelmRelease) -> Option<String> {
     let conditions = &release.status.conditions;
-    let ready =
-        condition(conditions, "Ready").filter(|ready| ready.status == "False" && !is_waiting(release));
-    let known = ready.or_else(|| is_true(conditions, "Stalled"))?;
-    Some(cause(release).unwrap_or_else(|| known.message.clone()))
+    let test = condition(conditions, "TestSuccess").filter(|known| known.status == "False")?;
+    let counts = is_true(conditions, "Stalled").is_some()
+        || condition(conditions, "Ready").is_some_and(|ready| ready.reason == "TestFailed");
+    counts.then(|| test.message.clone())
 }
 
 /// Flux has never looked at it: it was made again, whatever was said of the one before.

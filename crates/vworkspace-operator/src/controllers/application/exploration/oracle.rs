@@ -369,11 +369,15 @@ fn expected(world: &World, now: i64) -> Vec<&'static str> {
     // A release that could not be suspended goes on, whatever the spec wants.
     let goes_on =
         world.admission_denies && world.release.is_some_and(|release| !release.suspend && !release.deleting);
+    // And one that could not be resumed stands still.
+    let stands_still =
+        world.admission_denies && world.release.is_some_and(|release| release.suspend && !release.deleting);
     expected.push(match (world.app.paused, spec.suspend, world.is_window_open(now)) {
         (true, ..) => "Suspended=True/ReconcilePaused",
         _ if goes_on => "Suspended=False/Active",
         (_, true, _) => "Suspended=True/ManuallySuspended",
         (.., true) => "Suspended=True/MaintenanceWindow",
+        _ if stands_still => "Suspended=True",
         _ => "Suspended=False/Active",
     });
     let is_handed_over = world.release.is_some_and(|release| release.change == spec.change)

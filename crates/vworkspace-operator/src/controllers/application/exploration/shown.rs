@@ -243,6 +243,11 @@ impl Desk {
             spec: spec_of(release),
             ..HelmRelease::default()
         };
+        // Nobody else suspends it here.
+        if release.suspend {
+            let marks = shown.metadata.annotations.get_or_insert_default();
+            marks.insert("apps.vworkspace.io/suspended".to_owned(), "true".to_owned());
+        }
         if release.requested != 0 {
             let requested = match release.requested.checked_sub(VALUES_MARK) {
                 Some(version) => format!("values-secret-{version}"),
