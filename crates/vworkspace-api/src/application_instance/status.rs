@@ -123,7 +123,7 @@ pub struct SuccessfulRelease {
 #[derive(KubeSchema, Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ChartTrouble {
-    /// The change of the spec that waits for it, as its HelmRelease names it (label apps.vworkspace.io/change).
+    /// The change of the spec that waits for it, as its HelmRelease names it (annotation apps.vworkspace.io/change-digest).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub change: Option<String>,
     /// In Flux's words.
