@@ -1,13 +1,30 @@
 {{/*
-What the operator may do to namespaced things: in all namespaces, or in each of watchNamespaces. This list is the only place.
+Its own kind; patch sets the finalizer and takes it off. Always cluster-wide: a namespace that is deleted loses its Roles before its
+instances, and an operator that may not take the finalizer off would hold both for ever.
+*/}}
+{{- define "operator.instanceRules" -}}
+- apiGroups: [apps.vworkspace.io]
+  resources: [applicationinstances]
+  verbs: [list, watch, patch]
+{{- end }}
+
+{{/*
+Whether one of watchNamespaces is being deleted, which must be seen when its Role is gone already. Not asked for where the operator
+keeps its rights in any case.
+*/}}
+{{- define "operator.namespaceRules" -}}
+- apiGroups: [""]
+  resources: [namespaces]
+  resourceNames: {{ toJson .Values.watchNamespaces }}
+  verbs: [list, watch]
+{{- end }}
+
+{{/*
+What the operator may do to other namespaced things: in all namespaces, or in each of watchNamespaces. This list is the only place.
 Of Secrets the operator asks for metadata only, never for what they hold. Kubernetes cannot grant that apart: whoever may list Secrets
 may read them.
 */}}
 {{- define "operator.rules" -}}
-# Its own kind: patch sets the finalizer.
-- apiGroups: [apps.vworkspace.io]
-  resources: [applicationinstances]
-  verbs: [list, watch, patch]
 - apiGroups: [apps.vworkspace.io]
   resources: [applicationinstances/status]
   verbs: [patch]

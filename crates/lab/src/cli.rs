@@ -19,7 +19,7 @@ use crate::scenario::{FAULTS, Faults};
 use crate::unmet::Unmet;
 use crate::up::{self, Wanted};
 use crate::verify::{self, Chosen, Tier};
-use crate::{bench, demo, image, machine, maturity, reasons, status, table};
+use crate::{bench, demo, image, machine, maturity, mutants, reasons, status, table};
 
 /// A real Kubernetes cluster on this machine, for the demo, the tests and the benches.
 #[derive(Debug, Parser)]
@@ -96,6 +96,11 @@ pub(crate) enum LabCommand {
         /// upgrade/kill-after:3.
         #[arg(long, value_name = "all|all:SEED|SEED|RUN", conflicts_with_all = ["quick", "filter"])]
         faults: Option<Faults>,
+        /// Only plant defects (cargo-mutants) into the code that decides and acts: nine of ten must be noticed by its tests.
+        /// Takes most of an hour and needs no cluster; a number plants so many instead of 150.
+        #[arg(long, value_name = "NUMBER", num_args = 0..=1, require_equals = true,
+            default_missing_value = mutants::DRAWN, conflicts_with_all = ["quick", "faults", "filter"])]
+        mutants: Option<usize>,
         /// Only checks, tests and scenarios with this in their name.
         filter: Option<String>,
     },
@@ -207,7 +212,8 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
             Box::pin(load_image(&subject, path, image, entrypoint, user))
         }
         LabCommand::Demo => Box::pin(demo(&subject)),
-        LabCommand::Test { quick, faults, filter } => Box::pin(test(&subject, quick, faults, filter)),
+        LabCommand::Test { mutants: Some(count), .. } => return plant(&paths, count),
+        LabCommand::Test { quick, faults, filter, .. } => Box::pin(test(&subject, quick, faults, filter)),
         LabCommand::Bench(BenchCommand::Api { samples }) => Box::pin(bench_api(&subject, samples)),
         LabCommand::Bench(BenchCommand::Application(wanted)) => Box::pin(bench_application(&subject, wanted)),
         LabCommand::Bench(BenchCommand::Cycles { count }) => Box::pin(bench_cycles(&subject, count)),
@@ -308,6 +314,11 @@ fn doctor(paths: &Paths) -> Result<ExitCode> {
     print!("{}", table::lines(&["", "WHAT", "FOUND"], &rows));
     let is_well = checks.iter().all(|check| check.found.is_ok());
     Ok(if is_well { ExitCode::SUCCESS } else { ExitCode::from(crate::UNMET) })
+}
+
+fn plant(paths: &Paths, count: usize) -> Result<ExitCode> {
+    let report = mutants::run(paths, count)?;
+    Ok(if report.is_enough() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 fn reasons(update: bool) -> Result<ExitCode> {

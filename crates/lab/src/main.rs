@@ -16,6 +16,7 @@ mod faults;
 mod image;
 mod machine;
 mod maturity;
+mod mutants;
 mod node;
 mod node_images;
 mod own_program;

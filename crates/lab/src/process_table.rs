@@ -63,11 +63,23 @@ pub(crate) fn below(root: i32, all: &[Running]) -> Vec<Running> {
     all.iter().filter(|process| seen.contains(&process.pid)).cloned().collect()
 }
 
+/// Whether none of its threads does anything, because it was told to stop.
+pub(crate) fn is_stopped(pid: i32) -> bool {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    threads.into_iter().all(|thread| {
+        let stat = fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
+        state(&stat).is_none_or(|state| ["T", "t", "Z", "X"].contains(&state))
+    })
+}
+
+fn state(stat: &str) -> Option<&str> {
+    stat.rsplit_once(')').and_then(|(_, fields)| fields.split_whitespace().next())
+}
+
 /// Whether a process runs; one that has ended and is only waited for does not.
 pub(crate) fn is_alive(pid: i32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    let state = stat.rsplit_once(')').and_then(|(_, fields)| fields.split_whitespace().next());
-    state.is_some_and(|state| state != "Z" && state != "X")
+    state(&stat).is_some_and(|state| state != "Z" && state != "X")
 }
 
 fn read(pid: i32, uptime: f64) -> Option<Running> {

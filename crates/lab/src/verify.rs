@@ -163,21 +163,20 @@ fn advisories(paths: &Paths) -> Result<Verdict> {
 }
 
 fn deny(paths: &Paths, arguments: &[&str]) -> Result<Command> {
-    let mut deny = Command::new(cargo_deny(paths)?);
+    let mut deny = Command::new(tool(paths, "cargo-deny", DENY_VERSION)?);
     deny.current_dir(paths::workspace()).args(["--log-level", "error"]).args(arguments);
     Ok(deny)
 }
 
-/// cargo-deny, installed into the cache on first use.
-fn cargo_deny(paths: &Paths) -> Result<PathBuf> {
-    let root = paths.cache.join("tools").join(format!("cargo-deny-{DENY_VERSION}"));
-    let program = root.join("bin/cargo-deny");
+/// A program of crates.io, installed into the cache on first use.
+pub(crate) fn tool(paths: &Paths, name: &str, version: &str) -> Result<PathBuf> {
+    let root = paths.cache.join("tools").join(format!("{name}-{version}"));
+    let program = root.join("bin").join(name);
     if !program.exists() {
-        println!("     installing cargo-deny {DENY_VERSION} (about 3 minutes, once)");
-        let mut install =
-            cargo(&["install", "cargo-deny", "--locked", "--quiet", "--version", DENY_VERSION, "--root"]);
+        println!("     installing {name} {version} (about 3 minutes, once)");
+        let mut install = cargo(&["install", name, "--locked", "--quiet", "--version", version, "--root"]);
         install.arg(&root);
-        quietly(install).context("failed to install cargo-deny")?;
+        quietly(install).with_context(|| format!("failed to install {name}"))?;
     }
     Ok(program)
 }
@@ -359,7 +358,7 @@ pub(crate) fn quietly(command: Command) -> Result<()> {
 }
 
 /// What a command wrote; if it fails that is in the error.
-fn said_by(mut command: Command) -> Result<String> {
+pub(crate) fn said_by(mut command: Command) -> Result<String> {
     let output = command.output().with_context(|| format!("failed to run {command:?}"))?;
     let (said, complained) =
         (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));

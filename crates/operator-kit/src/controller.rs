@@ -1,5 +1,7 @@
 //! What a controller is: names, watches and two functions that cannot block and cannot fail.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use kube::Resource;
 use kube::api::DynamicObject;
@@ -8,11 +10,12 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::act::Refusal;
-use crate::cache::Caches;
+use crate::cache::{Caches, Found, Sight};
 use crate::driver::Trigger;
 use crate::errand::{Errand, Errands};
-use crate::interest::{Found, Interest, Interests};
+use crate::interest::{Interest, Interests};
 use crate::object::{ObjectKey, resource_of};
+use crate::ownership::Ownership;
 use crate::plan::Plan;
 use crate::selection::Selection;
 
@@ -22,6 +25,8 @@ pub trait Controller: Send + Sync + 'static {
     const NAME: &'static str;
     /// The finalizer that holds an object until its children are gone.
     const FINALIZER: &'static str;
+    /// How its children say whose they are.
+    const OWNERSHIP: Ownership;
     /// Fields at the root of the status that only tell the time: a change of them alone is no change.
     const CLOCKS: &'static [&'static str];
 
@@ -30,7 +35,7 @@ pub trait Controller: Send + Sync + 'static {
     /// What it looks at.
     type World: Send + Sync;
     /// What it says.
-    type Status: Serialize + Send + Sync;
+    type Status: Serialize + DeserializeOwned + Send + Sync;
     /// What it has to ask of the world outside the API server.
     type Errand: Errand;
 
@@ -47,6 +52,23 @@ pub trait Controller: Send + Sync + 'static {
         world: &Self::World,
         now: Timestamp,
     ) -> Plan<Self::Status, Self::Errand>;
+
+    /// What to say of an object that cannot be read as what it should be, and why: nothing else is done about it until it
+    /// changes.
+    fn unreadable(&self, unreadable: Unreadable<'_, Self::Status>, now: Timestamp) -> Self::Status;
+}
+
+/// An object that cannot be read as what it should be.
+#[derive(Debug)]
+pub struct Unreadable<'a, S> {
+    /// Of the object.
+    pub generation: i64,
+    /// Whether it is being deleted.
+    pub is_being_deleted: bool,
+    /// What is wrong with it.
+    pub why: &'a str,
+    /// What was said before, if at least that can be read.
+    pub status: Option<S>,
 }
 
 /// What an `observe` may read.
@@ -57,6 +79,9 @@ pub struct View<'a, E: Errand> {
     pub refusals: &'a [Refusal],
     /// The id of the cluster.
     pub cluster: &'a str,
+    /// The object that is looked at.
+    pub(crate) owner: Option<&'a str>,
+    pub(crate) ownership: Ownership,
     pub(crate) interests: &'a Interests,
     pub(crate) errands: &'a Errands<E>,
 }
@@ -64,8 +89,20 @@ pub struct View<'a, E: Errand> {
 impl<E: Errand> View<'_, E> {
     /// What is known of objects that the last plan was interested in.
     #[must_use]
-    pub fn find(&self, interest: &Interest) -> Found {
+    pub fn find(&self, interest: &Interest) -> Found<Arc<DynamicObject>> {
         self.interests.find(interest)
+    }
+
+    /// A child of the object. A namesake of somebody else tells nothing about it, and must never be deleted for it.
+    #[must_use]
+    pub fn child<K>(&self, key: &ObjectKey) -> Sight<K>
+    where
+        K: Resource<DynamicType = ()> + DeserializeOwned,
+    {
+        match self.caches.find::<K>(key) {
+            Sight::Present(child) if !self.ownership.holds(child.meta(), self.owner) => Sight::Absent,
+            sight => sight,
+        }
     }
 
     /// What came back from an errand of the last plan.

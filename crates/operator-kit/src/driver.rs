@@ -1,5 +1,5 @@
-//! The loop of one controller: watch -> observe -> decide -> act. Only the leader visits objects; a standby keeps the
-//! queue, so that it knows what to do when it takes over.
+//! The loop of one controller: watch -> observe -> decide -> act. Only the leader visits objects; who takes over begins with
+//! all of them.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,10 +14,11 @@ use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, debug, error, info_span, warn};
 
-use crate::act::{Actor, Outcome, Refusal};
+use crate::act::{Actor, Outcome, Refusal, Request};
 use crate::backoff;
 use crate::cache::{Caches, KindCache};
-use crate::controller::{Controller, View};
+use crate::controller::{Controller, Unreadable, View};
+use crate::election::Term;
 use crate::errand::Errands;
 use crate::freshness::Expectation;
 use crate::interest::Interests;
@@ -47,6 +48,8 @@ pub(crate) struct Shared {
     pub(crate) caches: Arc<Caches>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) leading: watch::Receiver<bool>,
+    /// Until when this process may act.
+    pub(crate) term: Term,
     pub(crate) stop: CancellationToken,
     /// How many objects of one controller are visited at once.
     pub(crate) workers: usize,
@@ -87,12 +90,13 @@ impl Memory {
     }
 }
 
-/// After a failure nothing is tried again for a while, whatever happens around the object, unless it is changed itself.
-/// What is said of it goes on.
+/// After a failure the same is not tried again for a while, whatever happens around the object, unless it is changed itself.
 #[derive(Debug)]
 struct Pause {
     until: Instant,
     from: Wishes,
+    /// What failed.
+    deed: String,
 }
 
 /// What of an object only its users change.
@@ -104,9 +108,10 @@ struct Wishes {
 }
 
 impl Pause {
-    /// Until when nothing is tried for this object.
-    fn holds(&self, object: &DynamicObject) -> Option<Instant> {
-        (self.until > Instant::now() && self.from == Wishes::of(object)).then_some(self.until)
+    /// Until when these requests are not sent: they would begin with what failed.
+    fn holds(&self, object: &DynamicObject, requests: &[Request]) -> Option<Instant> {
+        let is_same = requests.first().is_some_and(|first| first.deed() == self.deed);
+        (is_same && self.until > Instant::now() && self.from == Wishes::of(object)).then_some(self.until)
     }
 }
 
@@ -128,8 +133,6 @@ enum Next {
     Never,
     /// At the latest then.
     By(Instant),
-    /// Not before then.
-    NotBefore(Instant),
 }
 
 struct Visit {
@@ -155,11 +158,13 @@ impl<C: Controller> Driver<C> {
         let mut desk = Desk::default();
         let (mut leading, mut was_leading) = (driver.shared.leading.clone(), false);
         driver.shared.metrics.introduce(C::NAME);
-        // What happened before this moment was told to nobody.
-        driver.take(&mut desk.queue, Trigger::Everything);
         loop {
             let is_leading = *leading.borrow_and_update();
             if is_leading {
+                if !was_leading {
+                    // What happened before this moment was kept by nobody.
+                    driver.take(&mut desk.queue, Trigger::Everything);
+                }
                 driver.start_visits(&mut desk);
             } else if was_leading {
                 // Whoever has lost the lease stops in the middle of what it does, and asks nobody anything any more.
@@ -174,8 +179,9 @@ impl<C: Controller> Driver<C> {
                 () = driver.shared.stop.cancelled() => break,
                 trigger = triggers.recv() => match trigger {
                     Some(trigger) => {
-                        driver.take(&mut desk.queue, trigger);
-                        while let Ok(trigger) = triggers.try_recv() {
+                        let more = std::iter::from_fn(|| triggers.try_recv().ok());
+                        // A standby would only collect names, also of what is gone by the time that it leads.
+                        for trigger in std::iter::once(trigger).chain(more).filter(|_| is_leading) {
                             driver.take(&mut desk.queue, trigger);
                         }
                     }
@@ -216,26 +222,25 @@ impl<C: Controller> Driver<C> {
             && let Some(key) = desk.queue.pop(Instant::now())
         {
             let (driver, memory) = (Arc::clone(self), desk.memories.remove(&key).unwrap_or_default());
-            let span =
-                info_span!("reconcile", controller = C::NAME, object = %key, reconcile_id = reconcile_id());
-            let visited = key.clone();
+            let (visited, id) = (key.clone(), reconcile_id());
+            let span = info_span!("reconcile", controller = C::NAME, object = %key, reconcile_id = id);
             let task =
-                desk.running.spawn(async move { driver.visit(visited, memory).instrument(span).await });
+                desk.running.spawn(async move { driver.visit(visited, memory, &id).instrument(span).await });
             desk.keys.insert(task.id(), key);
         }
     }
 
     /// One visit of one object.
-    async fn visit(&self, key: ObjectKey, mut memory: Memory) -> Visit {
+    async fn visit(&self, key: ObjectKey, mut memory: Memory, id: &str) -> Visit {
         let started = Instant::now();
-        let (ended, next) = self.reconcile(&key, &mut memory).await;
+        let (ended, next) = self.reconcile(&key, &mut memory, id).await;
         let took = started.elapsed();
         self.shared.metrics.visited(C::NAME, ended, took);
         debug!(outcome = ?ended, took_ms = took.as_millis(), "visited");
         Visit { key, memory, next }
     }
 
-    async fn reconcile(&self, key: &ObjectKey, memory: &mut Memory) -> (Ended, Next) {
+    async fn reconcile(&self, key: &ObjectKey, memory: &mut Memory, id: &str) -> (Ended, Next) {
         let Some(kept) = self.own.get(key) else {
             self.interests.want(key, &[]);
             self.errands.want(key, &[]);
@@ -243,7 +248,10 @@ impl<C: Controller> Driver<C> {
         };
         let object: DynamicObject = match kept.read() {
             Ok(object) => object,
-            Err(error) => return (Ended::Undecodable, undecodable(&kept.version, &error, memory)),
+            Err(error) => {
+                note_unreadable(&kept.version, &error, memory);
+                return (Ended::Undecodable, Next::By(Instant::now() + RESYNC));
+            }
         };
         if memory.uid != object.metadata.uid {
             *memory = Memory { uid: object.metadata.uid.clone(), ..Memory::default() };
@@ -253,13 +261,18 @@ impl<C: Controller> Driver<C> {
         }
         let typed: C::Object = match kept.read() {
             Ok(typed) => typed,
-            Err(error) => return (Ended::Undecodable, undecodable(&kept.version, &error, memory)),
+            Err(error) => {
+                note_unreadable(&kept.version, &error, memory);
+                return self.tell_unreadable(&object, &error, memory).await;
+            }
         };
         let now = Timestamp::now();
         let view = View {
             caches: &self.shared.caches,
             refusals: &memory.refusals,
             cluster: &self.shared.cluster,
+            owner: object.metadata.uid.as_deref(),
+            ownership: C::OWNERSHIP,
             interests: &self.interests,
             errands: &self.errands,
         };
@@ -269,17 +282,69 @@ impl<C: Controller> Driver<C> {
         self.interests.want(key, &plan.interests);
         self.errands.want(key, &plan.errands);
         let nap = plan.wake_at.map(|wake_at| nap(now, wake_at));
-        if let Some(until) = memory.pause.as_ref().and_then(|pause| pause.holds(&object)) {
-            let outcome = self.actor.tell(&object, &plan).await;
+        let requests = match self.actor.requests(&object, &plan, &self.shared.caches) {
+            Ok(requests) => requests,
+            Err(error) => {
+                let outcome = Outcome { errors: vec![error], ..Outcome::default() };
+                return self.conclude(&object, memory, outcome, nap);
+            }
+        };
+        if let Some(until) = memory.pause.as_ref().and_then(|pause| pause.holds(&object, &requests)) {
+            return self.wait(&object, &requests, memory, nap, until).await;
+        }
+        let outcome = self.actor.carry_out(&object, &requests, &memory.refusals, id).await;
+        self.shared.metrics.wrote(C::NAME, outcome.writes);
+        self.conclude(&object, memory, outcome, nap)
+    }
+
+    /// What failed is not tried again before the pause is over. That it was refused is known to the plan, and what it says
+    /// goes on; of anything else it would say what is not done.
+    async fn wait(
+        &self,
+        object: &DynamicObject,
+        requests: &[Request],
+        memory: &mut Memory,
+        nap: Option<Duration>,
+        until: Instant,
+    ) -> (Ended, Next) {
+        if !memory.refusals.is_empty() {
+            let outcome = self.actor.tell(object, requests).await;
             self.shared.metrics.wrote(C::NAME, outcome.writes);
             self.tell_errors(&outcome.errors, until.saturating_duration_since(Instant::now()));
             memory.expectations = self.unmet(outcome.expectations);
-            let soon = nap.map(|nap| Instant::now() + nap);
-            return (Ended::Waiting, Next::By(soon.map_or(until, |soon| soon.min(until))));
         }
-        let outcome = self.actor.carry_out(&object, &plan, &self.shared.caches, &memory.refusals).await;
+        let soon = nap.map(|nap| Instant::now() + nap);
+        (Ended::Waiting, Next::By(soon.map_or(until, |soon| soon.min(until))))
+    }
+
+    /// Says of an object that it cannot be read; it is left alone until it changes.
+    async fn tell_unreadable(
+        &self,
+        object: &DynamicObject,
+        error: &serde_json::Error,
+        memory: &mut Memory,
+    ) -> (Ended, Next) {
+        let next = Next::By(Instant::now() + RESYNC);
+        let status = match object.data.get("status").cloned().map(serde_json::from_value).transpose() {
+            Ok(status) => status,
+            // A status that cannot be read holds what must not be lost: it is left as it is.
+            Err(_) => return (Ended::Undecodable, next),
+        };
+        let unreadable = Unreadable {
+            generation: object.metadata.generation.unwrap_or_default(),
+            is_being_deleted: object.metadata.deletion_timestamp.is_some(),
+            why: &error.to_string(),
+            status,
+        };
+        let status = self.controller.unreadable(unreadable, Timestamp::now());
+        let outcome = match self.actor.saying(object, &status) {
+            Ok(requests) => self.actor.tell(object, &requests).await,
+            Err(error) => Outcome { errors: vec![error], ..Outcome::default() },
+        };
         self.shared.metrics.wrote(C::NAME, outcome.writes);
-        self.conclude(&object, memory, outcome, nap)
+        self.tell_errors(&outcome.errors, RESYNC);
+        memory.expectations = self.unmet(outcome.expectations);
+        (Ended::Undecodable, next)
     }
 
     /// Whether a cache has not come as far as our own last write.
@@ -339,11 +404,13 @@ impl<C: Controller> Driver<C> {
         }
         self.tell_errors(&outcome.errors, pause);
         // A refusal that was not known is worth a look at once: the status has to tell it.
-        if outcome.is_news {
+        // Twice at most: two answers that take turns are no news any more.
+        if outcome.is_news && memory.failures <= 2 {
             return (Ended::Error, Next::By(now));
         }
-        memory.pause = Some(Pause { until: now + pause, from: Wishes::of(object) });
-        (Ended::Error, Next::NotBefore(now + pause))
+        let deed = outcome.failed.unwrap_or_else(|| Request::STATUS_DEED.to_owned());
+        memory.pause = Some(Pause { until: now + pause, from: Wishes::of(object), deed });
+        (Ended::Error, Next::By(now + pause))
     }
 }
 
@@ -359,10 +426,6 @@ impl Desk {
                         self.remember(&key, memory);
                         self.queue.done(key, Some(at));
                     }
-                    Next::NotBefore(at) => {
-                        self.remember(&key, memory);
-                        self.queue.failed(key, at);
-                    }
                 }
             }
             // A bug in a rule: the others go on, and this object is tried again.
@@ -370,7 +433,7 @@ impl Desk {
                 if let Some(key) = self.keys.remove(&died.id()) {
                     error!(object = %key, reason = %died, "a visit died");
                     let at = Instant::now() + backoff::delay(8, &key);
-                    self.queue.failed(key, at);
+                    self.queue.died(key, at);
                 }
             }
         }
@@ -382,23 +445,23 @@ impl Desk {
         }
     }
 
-    /// Ends all visits, and puts their objects back.
+    /// Ends all visits, and forgets everything.
     async fn drop_all(&mut self) {
         self.running.shutdown().await;
         for (_, key) in self.keys.drain() {
-            self.queue.done(key, Some(Instant::now()));
+            self.queue.done(key, None);
         }
+        self.queue.clear();
         self.memories.clear();
     }
 }
 
-/// An object that cannot be read waits for its next change; each version is told once.
-fn undecodable(version: &str, error: &serde_json::Error, memory: &mut Memory) -> Next {
+/// Each version that cannot be read is told once.
+fn note_unreadable(version: &str, error: &serde_json::Error, memory: &mut Memory) {
     if memory.undecodable.as_deref() != Some(version) {
         error!(reason = %error, "failed to read the object; it is left alone until it changes");
         memory.undecodable = Some(version.to_owned());
     }
-    Next::By(Instant::now() + RESYNC)
 }
 
 fn nap(now: Timestamp, wake_at: Timestamp) -> Duration {
@@ -454,11 +517,35 @@ mod tests {
     }
 
     #[test]
+    fn a_pause_is_for_what_failed_and_not_for_something_else() {
+        let object = DynamicObject::new("a", &pods());
+        let finalizers = |name: &str| Request::Finalizers(vec![name.to_owned()]);
+        let status = || Request::Status(serde_json::json!({}));
+        let pause = |until| Pause { until, from: Wishes::of(&object), deed: finalizers("x").deed() };
+        let (now, later) = (Instant::now(), Instant::now() + Duration::from_secs(60));
+        let table = [
+            ("the same again", later, vec![finalizers("x"), status()], true),
+            ("something else of the same object", later, vec![finalizers("y")], false),
+            ("only what is said is left", later, vec![status()], false),
+            ("nothing is left", later, vec![], false),
+            ("the pause is over", now, vec![finalizers("x")], false),
+        ];
+        for (name, until, requests, expected) in table {
+            assert_eq!(pause(until).holds(&object, &requests).is_some(), expected, "{name}");
+        }
+    }
+
+    #[test]
     fn nothing_is_kept_of_an_object_at_rest() {
         let whose = || Memory { uid: Some("1".to_owned()), ..Memory::default() };
-        let pause = Pause { until: Instant::now(), from: Wishes::of(&DynamicObject::new("a", &pods())) };
-        let refusal =
-            Refusal { object: String::new(), cause: crate::act::Cause::Forbidden, message: String::new() };
+        let from = Wishes::of(&DynamicObject::new("a", &pods()));
+        let pause = Pause { until: Instant::now(), from, deed: String::new() };
+        let refusal = Refusal {
+            object: String::new(),
+            deed: crate::act::Deed::Make,
+            cause: crate::act::Cause::Forbidden,
+            message: String::new(),
+        };
         let expectation = Expectation {
             id: crate::object::ObjectId { resource: pods(), key: ObjectKey::namespaced("shop", "a") },
             wrote: crate::freshness::Wrote::Version("7".to_owned()),
@@ -487,7 +574,7 @@ mod tests {
     fn a_version_that_cannot_be_read_is_told_once() {
         let error = serde_json::from_str::<u8>("x").unwrap_err();
         let mut memory = Memory::default();
-        undecodable("7", &error, &mut memory);
+        note_unreadable("7", &error, &mut memory);
         assert_eq!(memory.undecodable.as_deref(), Some("7"));
     }
 }

@@ -12,7 +12,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use kube::api::{Api, ObjectMeta, PostParams};
 use kube::{Client, Resource};
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, error, info, warn};
 
@@ -37,7 +37,48 @@ pub(crate) struct Election {
     seen: Option<(Lease, Instant)>,
     /// When the last successful renewal was sent.
     renewed: Option<Instant>,
+    term: Term,
     told: Option<Fault>,
+}
+
+/// Until when this process may act. Asked before each write: whoever wakes up after a long sleep does not know yet that
+/// another one leads.
+#[derive(Debug, Clone)]
+pub(crate) struct Term(watch::Sender<Option<Instant>>);
+
+impl Term {
+    /// Not begun.
+    pub(crate) fn ended() -> Self {
+        Self(watch::Sender::new(None))
+    }
+
+    /// For tests of what is not about leading.
+    #[cfg(test)]
+    pub(crate) fn endless() -> Self {
+        Self(watch::Sender::new(Some(Instant::now() + Duration::from_secs(86_400))))
+    }
+
+    /// Whether it lasts at this moment.
+    pub(crate) fn lasts(&self) -> bool {
+        self.0.borrow().is_some_and(|end| end > Instant::now())
+    }
+
+    /// Waits until it is over; a renewal makes it longer.
+    pub(crate) async fn over(&self) {
+        let mut changes = self.0.subscribe();
+        loop {
+            let Some(end) = *changes.borrow_and_update() else { return };
+            tokio::select! {
+                () = sleep_until(end) => return,
+                // The sender lives as long as `self`.
+                _ = changes.changed() => {}
+            }
+        }
+    }
+
+    fn lasts_until(&self, end: Option<Instant>) {
+        self.0.send_replace(end);
+    }
 }
 
 /// What to do about the lease.
@@ -52,13 +93,14 @@ enum Step {
 }
 
 impl Election {
-    pub(crate) fn new(client: Client, namespace: &str, name: &str, me: &str) -> Self {
+    pub(crate) fn new(client: Client, namespace: &str, name: &str, me: &str, term: Term) -> Self {
         Self {
             api: Api::namespaced(client, namespace),
             name: name.to_owned(),
             me: me.to_owned(),
             seen: None,
             renewed: None,
+            term,
             told: None,
         }
     }
@@ -87,6 +129,7 @@ impl Election {
         match result {
             Ok(true) => {
                 (self.renewed, self.told) = (Some(sent), None);
+                self.term.lasts_until(Some(sent + GIVE_UP));
                 if !leading.send_replace(true) {
                     info!(lease = self.name, identity = self.me, "leading");
                 }
@@ -155,6 +198,7 @@ impl Election {
     }
 
     fn step_down(&mut self, leading: &watch::Sender<bool>, why: &str) {
+        self.term.lasts_until(None);
         if leading.send_replace(false) {
             error!(lease = self.name, why, "lost the lease: stopped acting");
         }
@@ -246,6 +290,22 @@ mod tests {
         for (name, spec, silent, expected) in table {
             assert_eq!(step(spec.as_ref(), "me", Duration::from_secs(silent)), expected, "{name}");
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_term_ends_by_itself_although_nobody_says_so() {
+        let term = Term::ended();
+        assert!(!term.lasts());
+        let start = Instant::now();
+        term.lasts_until(Some(start + GIVE_UP));
+        assert!(term.lasts());
+        let renewed = term.clone();
+        tokio::spawn(async move {
+            sleep(RENEW_EVERY).await;
+            renewed.lasts_until(Some(Instant::now() + GIVE_UP));
+        });
+        term.over().await;
+        assert_eq!((start.elapsed(), term.lasts()), (RENEW_EVERY + GIVE_UP, false));
     }
 
     #[test]

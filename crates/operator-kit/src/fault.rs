@@ -2,11 +2,15 @@
 
 use std::error::Error;
 
+use kube::core::Status;
+
 /// Kinds of trouble, as far as they are handled differently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// The API server does not know the kind, or the object is gone.
+    /// The API server does not know the kind.
     NotInstalled,
+    /// The object, or its namespace, is gone.
+    Gone,
     /// We lack the rights, or an admission policy or quota refuses it.
     Forbidden,
     /// Somebody else was faster, or owns the field.
@@ -23,7 +27,8 @@ impl Fault {
     /// The word in metrics and logs.
     pub(crate) fn category(self) -> &'static str {
         match self {
-            Fault::NotInstalled => "not_found",
+            Fault::NotInstalled => "not_installed",
+            Fault::Gone => "not_found",
             Fault::Forbidden => "forbidden",
             Fault::Conflict => "conflict",
             Fault::Invalid => "invalid",
@@ -37,6 +42,7 @@ pub(crate) fn fault(error: &kube::Error) -> Fault {
     match error {
         kube::Error::Api(status) if is_denied(&status.message) => Fault::Forbidden,
         kube::Error::Api(status) => match status.code {
+            404 if names_an_object(status) => Fault::Gone,
             404 => Fault::NotInstalled,
             401 | 403 => Fault::Forbidden,
             409 => Fault::Conflict,
@@ -47,6 +53,16 @@ pub(crate) fn fault(error: &kube::Error) -> Fault {
         kube::Error::HyperError(_) | kube::Error::Service(_) => Fault::Unreachable,
         _ => Fault::Other,
     }
+}
+
+/// Of a kind that it does not know the API server can name no object.
+fn names_an_object(status: &Status) -> bool {
+    status.details.as_ref().is_some_and(|details| !details.name.is_empty())
+}
+
+/// Whether the API server itself has said so: otherwise it is away, and so is everything else.
+pub(crate) fn is_answer(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(_))
 }
 
 /// A policy or a webhook that says no answers with whatever code it likes, 422 if it has no opinion.
@@ -79,7 +95,7 @@ fn chain(error: &(dyn Error + 'static)) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kube::core::Status;
+    use serde_json::json;
 
     #[test]
     fn a_policy_forbids_whatever_code_it_answers_with() {
@@ -89,6 +105,24 @@ mod tests {
         let webhook = "admission webhook \"x.example\" denied the request: no";
         let error = kube::Error::Api(Status::failure(webhook, "").with_code(400).boxed());
         assert_eq!(fault(&error), Fault::Forbidden);
+    }
+
+    #[test]
+    fn an_object_that_is_gone_is_told_apart_from_a_kind_that_is_not_known() {
+        let answer = |details: serde_json::Value| {
+            let status = json!({"status": "Failure", "reason": "NotFound", "code": 404, "message": "not found",
+                "details": details});
+            fault(&kube::Error::Api(serde_json::from_value(status).unwrap()))
+        };
+        let table = [
+            ("an object", json!({"name": "web", "kind": "helmreleases"}), Fault::Gone),
+            ("its namespace", json!({"name": "shop", "kind": "namespaces"}), Fault::Gone),
+            ("the kind", json!({}), Fault::NotInstalled),
+            ("the kind, in plain text", json!(null), Fault::NotInstalled),
+        ];
+        for (name, details, expected) in table {
+            assert_eq!(answer(details), expected, "{name}");
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use kube::api::DynamicObject;
 use tokio::time::Instant;
 
-use crate::cache::KindCache;
+use crate::cache::{KindCache, Progress};
 use crate::object::ObjectId;
 
 /// Something we wrote and a cache must show before we look again.
@@ -37,8 +37,11 @@ struct Shown<'a> {
 }
 
 impl Expectation {
-    /// Whether the cache has come as far as our write.
+    /// Whether the cache has come as far as our write. One that shows nothing cannot mislead.
     pub(crate) fn is_met_by(&self, cache: &KindCache) -> bool {
+        if cache.progress_at(&self.id.key) != Progress::Synced {
+            return true;
+        }
         // In this order: a cache that moves on in between is taken for older than it is, never for newer.
         let age = cache.age(&self.id.key);
         let kept = cache.get(&self.id.key);

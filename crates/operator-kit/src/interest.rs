@@ -10,7 +10,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::beside::Beside;
 use crate::cache::watch::{Importance, KindWatch};
-use crate::cache::{KindCache, Progress};
+use crate::cache::{Found, KindCache};
 use crate::driver::Trigger;
 use crate::object::{ObjectKey, resource_of};
 use crate::selection::Selection;
@@ -36,17 +36,6 @@ impl Interest {
     }
 }
 
-/// What is known of the objects of an [`Interest`].
-#[derive(Debug, Clone)]
-pub enum Found {
-    /// Nothing yet: the watch has only begun, or has not been asked for.
-    NotYet,
-    /// The cluster does not have the kind.
-    NotInstalled,
-    /// These exist, in the order of their names.
-    Objects(Vec<Arc<DynamicObject>>),
-}
-
 /// The watches of all interests of one controller.
 pub(crate) struct Interests {
     client: Client,
@@ -67,15 +56,10 @@ impl Interests {
         }
     }
 
-    pub(crate) fn find(&self, interest: &Interest) -> Found {
+    pub(crate) fn find(&self, interest: &Interest) -> Found<Arc<DynamicObject>> {
         let Some(cache) = self.watches.get(interest) else { return Found::NotYet };
-        match cache.progress() {
-            Progress::Starting => Found::NotYet,
-            Progress::NotInstalled => Found::NotInstalled,
-            Progress::Synced => {
-                Found::Objects(cache.all().iter().filter_map(|kept| kept.read().ok().map(Arc::new)).collect())
-            }
-        }
+        let objects = || cache.all().iter().filter_map(|kept| kept.read().ok().map(Arc::new)).collect();
+        Found::at(&cache.progress(), objects)
     }
 
     pub(crate) fn clear(&self) {

@@ -13,13 +13,13 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing::info;
 
-use crate::act::{Actor, Announcer};
+use crate::act::{Actor, Announcer, Terms};
 use crate::cache::watch::{Importance, KindWatch};
 use crate::cache::{Caches, KindCache, Part};
 use crate::cluster_id;
 use crate::controller::{Concerns, Controller, Names, Watch};
 use crate::driver::{Driver, Shared, Trigger};
-use crate::election::Election;
+use crate::election::{Election, Term};
 use crate::errand::Errands;
 use crate::interest::Interests;
 use crate::metrics::Metrics;
@@ -98,9 +98,13 @@ impl Operator {
                 client: client.clone(),
                 announcer: Announcer::new(client.clone(), manager.clone()),
                 manager,
-                finalizer: C::FINALIZER,
-                clocks: C::CLOCKS,
-                resource: resource_of::<C::Object>(),
+                terms: Terms {
+                    resource: resource_of::<C::Object>(),
+                    finalizer: C::FINALIZER,
+                    clocks: C::CLOCKS,
+                    ownership: C::OWNERSHIP,
+                },
+                term: shared.term.clone(),
             };
             let interests = Interests::new(client.clone(), sender.clone());
             let errands = Errands::new(sender);
@@ -179,22 +183,24 @@ impl Operator {
         for watch in kinds.into_iter().flat_map(watches) {
             background.spawn(watch.run(client.clone()));
         }
-        // Nobody decides on half a world.
+        // Nobody decides on half a world. What cannot be listed is known to be so after a while, and holds back only the
+        // objects that need it.
         for cache in &settled {
             tokio::select! {
                 () = stop.cancelled() => return Ok(()),
                 () = cache.settled() => {}
             }
         }
+        let (term, workers) = (Term::ended(), settings.workers);
         let shared =
-            Shared { caches, metrics, leading, stop: stop.clone(), workers: settings.workers, cluster };
+            Shared { caches, metrics, leading, term: term.clone(), stop: stop.clone(), workers, cluster };
         // Each driver begins with all objects, so nothing that happened before is lost, nor kept.
         listening.store(true, Ordering::Release);
         let mut drivers: JoinSet<()> = JoinSet::new();
         for start in starts {
             drivers.spawn(start(&client, shared.clone()));
         }
-        let mut election = Election::new(client, &settings.namespace, &settings.lease, &identity());
+        let mut election = Election::new(client, &settings.namespace, &settings.lease, &identity(), term);
         election.run(&sender, &stop).await;
         // In this order: whoever comes next must not meet us at work.
         while drivers.join_next().await.is_some() {}

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::Resource;
 use kube::api::{DynamicObject, ObjectMeta, TypeMeta};
 use kube::core::ApiResource;
@@ -76,7 +75,7 @@ impl Absence {
     }
 }
 
-/// A child as it should be: the fields we care for, and no others.
+/// A child as it should be: the fields we care for, and no others. The kit says on it whose it is.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Child {
     pub(crate) resource: ApiResource,
@@ -97,17 +96,24 @@ impl Child {
         Self { resource, object: DynamicObject { types: Some(types), metadata, data: Value::default() } }
     }
 
-    /// Who owns it: it belongs to this object and to nobody else.
-    #[must_use]
-    pub fn owned_by(mut self, owner: OwnerReference) -> Self {
-        self.object.metadata.owner_references = Some(vec![owner]);
-        self
-    }
-
     /// Labels that it must carry.
     #[must_use]
     pub fn labels(mut self, labels: BTreeMap<String, String>) -> Self {
         self.object.metadata.labels = Some(labels);
+        self
+    }
+
+    /// Annotations that it must carry.
+    #[must_use]
+    pub fn annotations(mut self, annotations: BTreeMap<String, String>) -> Self {
+        self.object.metadata.annotations = Some(annotations);
+        self
+    }
+
+    /// One more annotation.
+    #[must_use]
+    pub fn annotated(mut self, name: &str, value: &str) -> Self {
+        self.object.metadata.annotations.get_or_insert_default().insert(name.to_owned(), value.to_owned());
         self
     }
 
@@ -122,6 +128,12 @@ impl Child {
     #[must_use]
     pub fn id(&self) -> ObjectId {
         ObjectId { resource: self.resource.clone(), key: ObjectKey::of(&self.object) }
+    }
+
+    /// An annotation of it; for tests of plans.
+    #[must_use]
+    pub fn annotation(&self, name: &str) -> Option<&str> {
+        self.object.metadata.annotations.as_ref()?.get(name).map(String::as_str)
     }
 
     /// A value in it, by JSON pointer; for tests of plans.
@@ -160,6 +172,8 @@ pub struct Deletion {
     pub(crate) resource: ApiResource,
     pub(crate) key: ObjectKey,
     pub(crate) uid: String,
+    /// Only if it is still as it was seen.
+    pub(crate) version: Option<String>,
     pub(crate) dependents: Dependents,
 }
 
@@ -176,7 +190,14 @@ impl Deletion {
     /// Deletes the object of kind `K` with this uid.
     #[must_use]
     pub fn new<K: Resource<DynamicType = ()>>(key: ObjectKey, uid: &str, dependents: Dependents) -> Self {
-        Self { resource: resource_of::<K>(), key, uid: uid.to_owned(), dependents }
+        Self { resource: resource_of::<K>(), key, uid: uid.to_owned(), version: None, dependents }
+    }
+
+    /// Only if it still has this version: what has changed since may be wanted again.
+    #[must_use]
+    pub fn unchanged_since(mut self, version: Option<&String>) -> Self {
+        self.version = version.cloned();
+        self
     }
 
     /// Which object it is.

@@ -55,10 +55,16 @@ impl Queue {
         }
     }
 
-    /// The work on `key` failed: what happened meanwhile does not shorten the pause.
-    pub(crate) fn failed(&mut self, key: ObjectKey, pause_until: Instant) {
+    /// The work on `key` died, which it may do again at once: it is not taken up before the pause is over.
+    pub(crate) fn died(&mut self, key: ObjectKey, pause_until: Instant) {
         self.running.remove(&key);
         self.push(key, pause_until);
+    }
+
+    /// Forgets everything that waits.
+    pub(crate) fn clear(&mut self) {
+        self.waiting.clear();
+        self.order.clear();
     }
 
     /// When the next object is due.
@@ -118,14 +124,38 @@ mod tests {
     }
 
     #[test]
-    fn events_do_not_cut_the_pause_after_a_failure_short() {
+    fn what_happens_during_a_visit_that_fails_is_looked_at_at_once() {
+        let (mut queue, now) = (Queue::default(), Instant::now());
+        let pause_until = now + Duration::from_secs(300);
+        for (happens, expected) in [(true, Some(key("a"))), (false, None)] {
+            queue.push(key("a"), now);
+            queue.pop(now);
+            if happens {
+                queue.push(key("a"), now);
+            }
+            queue.done(key("a"), Some(pause_until));
+            assert_eq!(queue.pop(now), expected, "something happened: {happens}");
+            queue = Queue::default();
+        }
+    }
+
+    #[test]
+    fn a_visit_that_died_is_not_repeated_at_once_whatever_happens() {
         let (mut queue, now) = (Queue::default(), Instant::now());
         let later = now + Duration::from_secs(60);
         queue.push(key("a"), now);
         queue.pop(now);
         queue.push(key("a"), now);
-        queue.failed(key("a"), later);
+        queue.died(key("a"), later);
         assert_eq!((queue.pop(now), queue.next_due()), (None, Some(later)));
+    }
+
+    #[test]
+    fn nothing_is_kept_for_a_standby() {
+        let (mut queue, now) = (Queue::default(), Instant::now());
+        queue.push(key("a"), now);
+        queue.clear();
+        assert_eq!((queue.pop(now), queue.depth(now), queue.next_due()), (None, 0, None));
     }
 
     #[test]

@@ -49,7 +49,7 @@ async fn readyz(State(health): State<Arc<Health>>) -> impl IntoResponse {
         .kinds
         .iter()
         .filter_map(|(name, importance, cache)| {
-            obstacle(*importance, cache.progress()).map(|why| format!("{name}: {why}\n"))
+            obstacle(*importance, &cache.progress()).map(|why| format!("{name}: {why}\n"))
         })
         .collect();
     if waiting.is_empty() {
@@ -60,11 +60,13 @@ async fn readyz(State(health): State<Arc<Health>>) -> impl IntoResponse {
 }
 
 /// Why the operator is not ready to work, as far as one kind is concerned.
-fn obstacle(importance: Importance, progress: Progress) -> Option<&'static str> {
+fn obstacle(importance: Importance, progress: &Progress) -> Option<&str> {
     match (importance, progress) {
-        (_, Progress::Synced) | (Importance::Other | Importance::Passing, Progress::NotInstalled) => None,
-        (Importance::Own, Progress::NotInstalled) => Some("its CRD is not installed"),
         (_, Progress::Starting) => Some("not listed yet"),
+        // Without a kind of others only the objects that need it are held back, and say so.
+        (_, Progress::Synced) | (Importance::Other | Importance::Passing, _) => None,
+        (Importance::Own, Progress::NotInstalled) => Some("its CRD is not installed"),
+        (Importance::Own, Progress::Unlisted(why)) => Some(why),
     }
 }
 
@@ -84,10 +86,12 @@ mod tests {
             (Importance::Own, Progress::NotInstalled, false),
             (Importance::Own, Progress::Starting, false),
             (Importance::Other, Progress::NotInstalled, true),
+            (Importance::Own, Progress::Unlisted("forbidden".into()), false),
             (Importance::Other, Progress::Starting, false),
+            (Importance::Other, Progress::Unlisted("forbidden".into()), true),
         ];
         for (importance, progress, ready) in table {
-            assert_eq!(obstacle(importance, progress).is_none(), ready, "{importance:?} {progress:?}");
+            assert_eq!(obstacle(importance, &progress).is_none(), ready, "{importance:?} {progress:?}");
         }
     }
 }

@@ -3,7 +3,7 @@
 use kube::api::ObjectMeta;
 use serde::Deserialize;
 
-use crate::foreign::{ForeignCondition, condition, foreign_kind};
+use crate::foreign::{ForeignCondition, condition, foreign_kind, is_true};
 
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 pub(crate) struct ExternalSecret {
@@ -38,9 +38,40 @@ pub(crate) struct Target {
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(default)]
+#[serde(rename_all = "camelCase", default)]
 pub(crate) struct ExternalSecretStatus {
     pub(crate) conditions: Vec<ForeignCondition>,
+    /// When external-secrets was last done with it.
+    pub(crate) refresh_time: Option<String>,
+}
+
+/// An ExternalSecret of a release, and whether its Secret is there.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Promised {
+    pub(crate) external: ExternalSecret,
+    /// Looked for only while it is not synced.
+    pub(crate) secret: Presence,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Presence {
+    /// Nobody knows yet.
+    NotYet,
+    Absent,
+    Present,
+}
+
+/// What an ExternalSecret means for the application.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// Its Secret is as it should be.
+    Synced,
+    /// It is not synced, and nobody knows yet whether there is a Secret all the same.
+    Unseen,
+    /// There is no Secret; what is lacking, in words.
+    Missing(String),
+    /// There is a Secret, but not as it should be; in words.
+    Outdated(String),
 }
 
 impl ExternalSecret {
@@ -53,25 +84,53 @@ impl ExternalSecret {
     }
 }
 
-/// What an ExternalSecret still lacks; None once its Secret is synced.
-///
-/// A generation that lies behind is not held against it: external-secrets looks at a change of the spec only as its
-/// refreshPolicy and refreshInterval allow, which may be never, and its conditions carry no generation.
-pub(crate) fn waiting_for(secret: &ExternalSecret) -> Option<String> {
-    let problem = problem(&secret.status.conditions)?;
-    let namespace = secret.metadata.namespace.as_deref().unwrap_or_default();
-    let name = secret.metadata.name.as_deref().unwrap_or_default();
-    let store = match &secret.spec.secret_store_ref {
-        Some(StoreRef { name, kind }) if kind.is_empty() => format!(", SecretStore {name}"),
-        Some(StoreRef { name, kind }) => format!(", {kind} {name}"),
-        None => String::new(),
-    };
-    // The condition has a fixed sentence; what the store answered is only in Events.
-    Some(format!(
-        "ExternalSecret {namespace}/{name} {problem} (Secret {}{store}); \
-         `kubectl describe externalsecret -n {namespace} {name}` tells more",
-        secret.target()
-    ))
+impl Promised {
+    /// An ExternalSecret that cannot be refreshed leaves the Secret in place that it has written, and what runs on it.
+    ///
+    /// A generation that lies behind is not held against it: external-secrets looks at a change of the spec only as its
+    /// refreshPolicy and refreshInterval allow, which may be never, and its conditions carry no generation.
+    pub(crate) fn standing(&self) -> Standing {
+        let Some(problem) = problem(&self.external.status.conditions) else { return Standing::Synced };
+        match self.secret {
+            Presence::NotYet => Standing::Unseen,
+            Presence::Absent => Standing::Missing(self.external.missing(&problem)),
+            Presence::Present => Standing::Outdated(self.external.outdated(&problem)),
+        }
+    }
+}
+
+impl ExternalSecret {
+    /// How messages call it.
+    pub(crate) fn in_words(&self) -> String {
+        let namespace = self.metadata.namespace.as_deref().unwrap_or_default();
+        format!("ExternalSecret {namespace}/{}", self.metadata.name.as_deref().unwrap_or_default())
+    }
+
+    fn missing(&self, problem: &str) -> String {
+        let store = match &self.spec.secret_store_ref {
+            Some(StoreRef { name, kind }) if kind.is_empty() => format!(", SecretStore {name}"),
+            Some(StoreRef { name, kind }) => format!(", {kind} {name}"),
+            None => String::new(),
+        };
+        // The condition has a fixed sentence; what the store answered is only in Events.
+        format!(
+            "{} {problem} (Secret {}{store}); `kubectl describe externalsecret -n {} {}` tells more",
+            self.in_words(),
+            self.target(),
+            self.metadata.namespace.as_deref().unwrap_or_default(),
+            self.metadata.name.as_deref().unwrap_or_default(),
+        )
+    }
+
+    fn outdated(&self, problem: &str) -> String {
+        // Also when it has found that there is no Secret.
+        let is_done = is_true(&self.status.conditions, "Ready").is_some();
+        let secret = match self.status.refresh_time.as_ref().filter(|_| !is_done) {
+            Some(time) => format!("the Secret {} is the one that was synced at {time}", self.target()),
+            None => format!("the Secret {} that is there is not from it", self.target()),
+        };
+        format!("{} {problem}; {secret}", self.in_words())
+    }
 }
 
 fn problem(conditions: &[ForeignCondition]) -> Option<String> {
@@ -100,13 +159,17 @@ mod tests {
                     "lastTransitionTime": "2026-11-15T06:45:54Z"})
             })
             .collect();
-        let status = json!({"conditions": conditions, "refreshTime": null, "syncedResourceVersion": "1-abc"});
+        let status = json!({"conditions": conditions, "refreshTime": "2026-11-15T06:45:00Z"});
         let metadata = json!({"name": "db", "namespace": "shop", "generation": 2});
         serde_json::from_value(json!({"metadata": metadata, "spec": spec, "status": status})).unwrap()
     }
 
+    fn promised(external: &ExternalSecret, secret: Presence) -> Standing {
+        Promised { external: external.clone(), secret }.standing()
+    }
+
     #[test]
-    fn only_a_secret_that_exists_is_not_waited_for() {
+    fn only_a_secret_that_is_absent_is_waited_for() {
         let spec = json!({"secretStoreRef": {"name": "vault", "kind": "ClusterSecretStore"}, "target": {"name": "db-login"}});
         let table = [
             (vec![("True", "SecretSynced", "secret synced")], None),
@@ -125,22 +188,47 @@ mod tests {
                 Some("has no Secret: SecretMissing, secret will not be created due to CreationPolicy=Merge"),
             ),
         ];
-        for (conditions, expected) in table {
-            let expected = expected.map(|problem| {
-                format!(
-                    "ExternalSecret shop/db {problem} (Secret db-login, ClusterSecretStore vault); \
-                     `kubectl describe externalsecret -n shop db` tells more"
-                )
-            });
-            assert_eq!(waiting_for(&secret(&spec, &conditions)), expected);
+        for (conditions, problem) in table {
+            let external = secret(&spec, &conditions);
+            let there = match problem {
+                Some(problem) if problem.starts_with("has no Secret") => "that is there is not from it",
+                _ => "is the one that was synced at 2026-11-15T06:45:00Z",
+            };
+            let standings = [Presence::NotYet, Presence::Absent, Presence::Present]
+                .map(|there| promised(&external, there));
+            let expected = match problem {
+                None => [Standing::Synced, Standing::Synced, Standing::Synced],
+                Some(problem) => [
+                    Standing::Unseen,
+                    Standing::Missing(format!(
+                        "ExternalSecret shop/db {problem} (Secret db-login, ClusterSecretStore vault); \
+                         `kubectl describe externalsecret -n shop db` tells more"
+                    )),
+                    Standing::Outdated(format!(
+                        "ExternalSecret shop/db {problem}; the Secret db-login {there}"
+                    )),
+                ],
+            };
+            assert_eq!(standings, expected);
         }
     }
 
     #[test]
+    fn a_secret_that_it_has_never_written_is_not_taken_for_its_own() {
+        let mut external = secret(&json!({}), &[("False", "SecretSyncedError", "")]);
+        external.status.refresh_time = None;
+        let expected = "ExternalSecret shop/db is not synced: SecretSyncedError; the Secret db that is there is not from it";
+        assert_eq!(promised(&external, Presence::Present), Standing::Outdated(expected.to_owned()));
+    }
+
+    #[test]
     fn what_the_spec_leaves_out_has_its_default() {
-        let told = waiting_for(&secret(&json!({"secretStoreRef": {"name": "vault"}}), &[])).unwrap();
-        assert!(told.contains("(Secret db, SecretStore vault)"), "{told}");
-        let told = waiting_for(&secret(&json!({"target": {}}), &[])).unwrap();
-        assert!(told.contains("(Secret db)"), "{told}");
+        for (spec, expected) in [
+            (json!({"secretStoreRef": {"name": "vault"}}), "(Secret db, SecretStore vault)"),
+            (json!({"target": {}}), "(Secret db)"),
+        ] {
+            let told = promised(&secret(&spec, &[]), Presence::Absent);
+            assert!(matches!(&told, Standing::Missing(told) if told.contains(expected)), "{told:?}");
+        }
     }
 }

@@ -21,6 +21,7 @@ use std::process::ExitCode;
 
 use agent_protocol::PublicKeys;
 use clap::Parser;
+use clap::builder::NonEmptyStringValueParser;
 use operator_kit::logs::{self, Encoder, Verbosity};
 use operator_kit::{Operator, Settings};
 use tracing::error;
@@ -50,6 +51,9 @@ struct Flags {
     /// A file with the public keys that approval claims are verified with: one Ed25519 key in base64 a line.
     #[arg(long)]
     approval_keys_file: Option<PathBuf>,
+    /// The service account in whose name Flux works for instances that name none; Flux's own rights if not given.
+    #[arg(long, value_parser = NonEmptyStringValueParser::new())]
+    default_service_account: Option<String>,
     /// The namespaces to look at, separated by commas; all if not given.
     #[arg(long, value_delimiter = ',')]
     watch_namespaces: Vec<String>,
@@ -76,7 +80,12 @@ fn main() -> ExitCode {
     };
     let applications = Applications {
         namespace: flags.namespace.clone(),
-        rules: Rules { chart_unreachable_after: flags.chart_unreachable_after.into(), approval_keys },
+        is_namespaced: !flags.watch_namespaces.is_empty(),
+        rules: Rules {
+            chart_unreachable_after: flags.chart_unreachable_after.into(),
+            approval_keys,
+            default_service_account: flags.default_service_account,
+        },
     };
     let settings = Settings {
         namespace: flags.namespace,

@@ -2,13 +2,20 @@
 
 /// The text on one line; what is longer than `limit` characters is cut.
 pub(crate) fn one_line(text: &str, limit: usize) -> String {
-    let words: Vec<_> =
-        text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty()).collect();
-    let line = words.join(" ");
-    match line.char_indices().nth(limit).and_then(|(end, _)| line.get(..end)) {
-        Some(start) => format!("{start}..."),
-        None => line,
+    let words = text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty());
+    let mut line = String::new();
+    for word in words {
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        // One more than there may be shows that something is cut.
+        line.extend(word.chars().take(limit + 1));
+        if let Some((end, _)) = line.char_indices().nth(limit) {
+            line.truncate(end);
+            return line + "...";
+        }
     }
+    line
 }
 
 #[cfg(test)]

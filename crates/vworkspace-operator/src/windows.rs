@@ -64,18 +64,36 @@ impl std::fmt::Display for BadWindow {
 
 impl std::error::Error for BadWindow {}
 
-/// How the windows stand now.
-pub(crate) fn state(windows: &[MaintenanceWindow], now: Timestamp) -> Result<State, BadWindow> {
-    let windows = windows.iter().map(Window::read).collect::<Result<Vec<_>, _>>()?;
-    let open = windows.iter().filter_map(|window| Some((window.closes_after(now)?, window.name)));
-    // The first of those that close at the same time, so that the answer does not depend on how max breaks ties.
-    let open = open.reduce(|best, other| if other.0 > best.0 { other } else { best });
-    Ok(match open {
+/// The windows that cannot be understood.
+pub(crate) fn bad(windows: &[MaintenanceWindow]) -> impl Iterator<Item = BadWindow> {
+    windows.iter().filter_map(|window| Window::read(window).err())
+}
+
+/// How the windows stand now. One that cannot be understood takes nothing from the others.
+pub(crate) fn state(windows: &[MaintenanceWindow], now: Timestamp) -> State {
+    let windows = understood(windows);
+    match open(&windows, now) {
         Some((until, name)) => State::Open { name: name.to_owned(), until: follow(&windows, until, now) },
         None => State::Closed {
             opens_at: windows.iter().filter_map(|window| window.first_start_after(now)).min(),
         },
-    })
+    }
+}
+
+/// The name of the window that is open now; of several, of the one that closes last.
+pub(crate) fn open_now(windows: &[MaintenanceWindow], now: Timestamp) -> Option<&str> {
+    open(&understood(windows), now).map(|(_, name)| name)
+}
+
+fn understood(windows: &[MaintenanceWindow]) -> Vec<Window<'_>> {
+    windows.iter().filter_map(|window| Window::read(window).ok()).collect()
+}
+
+/// The window that closes last of those that are open, and when it does.
+fn open<'a>(windows: &[Window<'a>], now: Timestamp) -> Option<(Timestamp, &'a str)> {
+    let open = windows.iter().filter_map(|window| Some((window.closes_after(now)?, window.name)));
+    // The first of those that close at the same time, so that the answer does not depend on how max breaks ties.
+    open.reduce(|best, other| if other.0 > best.0 { other } else { best })
 }
 
 /// The end of the windows that follow each other without a gap.

@@ -13,7 +13,7 @@ const DESCRIBE: &str = "kubectl describe karssandbox -n {namespace} {name}";
 const SPEC: &str = "kubectl get karssandbox -n {namespace} {name} -o yaml";
 const WORKLOAD: &str = "kubectl get deploy,pods -n kars-{name}";
 const PODS: &str = "kubectl describe pods -n kars-{name}";
-const EVENTS: &str = "kubectl get events -n kars-{name} --sort-by=.lastTimestamp";
+const EVENTS: &str = "kubectl events -n kars-{name}";
 const ROUTER: &str = "kubectl logs -n kars-{name} deploy/{name} -c inference-router --tail=200";
 const POLICIES: &str = "kubectl get inferencepolicies,toolpolicies,karsmemories -n {namespace}";
 const MEMORY: &str = "kubectl describe karsmemory -n {namespace}";

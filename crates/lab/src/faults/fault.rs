@@ -1,5 +1,6 @@
 //! What can go wrong, and when. A fault has a short text, such as `kill-after:7`, by which a run is repeated.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
@@ -17,6 +18,9 @@ pub(crate) enum Fault {
     /// As before, and the next process meets an API server that lags: its lists are those of the first one, and the watches
     /// after them begin late.
     KillAndStaleLists { write: usize },
+    /// The write is done, and the program sleeps before it knows: until another process has taken over and carried out the
+    /// change that was made meanwhile. Then it wakes up.
+    FreezeAfter { write: usize },
     /// The write is done, and its answer is lost.
     LoseReply { write: usize },
     /// The write is done, and its answer comes late.
@@ -62,7 +66,7 @@ impl Kind {
 }
 
 /// How each is written; docs/reliability.md says what they do.
-const SYNTAX: &str = "kill-before:N, kill-after:N, kill-and-stale-lists:N, lose-reply:N, late-reply:N:MS, \
+const SYNTAX: &str = "kill-before:N, kill-after:N, kill-and-stale-lists:N, freeze-after:N, lose-reply:N, late-reply:N:MS, \
     refuse:N:CODE:TIMES, cut-watches:N, expire-watches:N, refuse-watches:N:CODE, freeze-watch:N:KIND:MS, \
     late-watch:KIND:MS, clock:SECONDS, stale-list:N:KIND, with N the number of a write and KIND applicationinstances, \
     helmreleases or ocirepositories";
@@ -74,11 +78,25 @@ const LATE_WATCH: [u64; 2] = [400, 1500];
 /// How far an API server is behind that shows the past.
 pub(crate) const LAG: Duration = Duration::from_millis(2500);
 const CLOCKS: [i64; 2] = [3600, -3600];
+/// How long it takes until a lease that nobody gave back has another holder.
+const TAKE_OVER: Duration = Duration::from_secs(15);
 
 impl Fault {
     /// Every crash point of a workload that makes so many writes.
     pub(crate) fn crashes(writes: usize) -> Vec<Self> {
         (1..=writes).flat_map(|write| [Self::KillBefore { write }, Self::KillAfter { write }]).collect()
+    }
+
+    /// A sleep after each write of a workload that makes so many.
+    pub(crate) fn sleeps(writes: usize) -> Vec<Self> {
+        (1..=writes).map(|write| Self::FreezeAfter { write }).collect()
+    }
+
+    /// One of each class of [`Fault::others`].
+    pub(crate) fn one_of_each(writes: usize, dice: &mut Dice) -> Vec<Self> {
+        let all = Self::others(writes, dice);
+        let mut classes = BTreeSet::new();
+        dice.shuffled(all).into_iter().filter(|fault| classes.insert(fault.class())).collect()
     }
 
     /// One of each of the other faults, at moments that the dice choose.
@@ -111,6 +129,7 @@ impl Fault {
             Self::KillBefore { .. } => "kill-before",
             Self::KillAfter { .. } => "kill-after",
             Self::KillAndStaleLists { .. } => "kill-and-stale-lists",
+            Self::FreezeAfter { .. } => "freeze-after",
             Self::LoseReply { .. } => "lose-reply",
             Self::LateReply { .. } => "late-reply",
             Self::Refuse { .. } => "refuse",
@@ -141,6 +160,7 @@ impl Fault {
     pub(crate) fn blindness(&self) -> Duration {
         match self {
             Self::Clock { .. } => Duration::ZERO,
+            Self::FreezeAfter { .. } => TAKE_OVER,
             Self::LateReply { millis, .. }
             | Self::FreezeWatch { millis, .. }
             | Self::LateWatch { millis, .. } => Duration::from_millis(*millis),
@@ -158,6 +178,17 @@ impl Fault {
     }
 }
 
+impl Fault {
+    /// For how long something may still come of it when everything is done.
+    pub(crate) fn aftermath(&self) -> Duration {
+        match self {
+            // It was awake before that, and what it had planned it does at once.
+            Self::FreezeAfter { .. } => Duration::from_secs(3),
+            other => other.blindness(),
+        }
+    }
+}
+
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let class = self.class();
@@ -165,6 +196,7 @@ impl fmt::Display for Fault {
             Self::KillBefore { write }
             | Self::KillAfter { write }
             | Self::KillAndStaleLists { write }
+            | Self::FreezeAfter { write }
             | Self::LoseReply { write }
             | Self::CutWatches { write }
             | Self::ExpireWatches { write } => write!(f, "{class}:{write}"),
@@ -195,6 +227,7 @@ impl FromStr for Fault {
             ["kill-before", write] => Self::KillBefore { write: number(write)? },
             ["kill-after", write] => Self::KillAfter { write: number(write)? },
             ["kill-and-stale-lists", write] => Self::KillAndStaleLists { write: number(write)? },
+            ["freeze-after", write] => Self::FreezeAfter { write: number(write)? },
             ["lose-reply", write] => Self::LoseReply { write: number(write)? },
             ["cut-watches", write] => Self::CutWatches { write: number(write)? },
             ["expire-watches", write] => Self::ExpireWatches { write: number(write)? },
@@ -223,6 +256,7 @@ mod tests {
     #[test]
     fn every_fault_is_read_from_what_is_printed() {
         let mut all = Fault::crashes(3);
+        all.extend(Fault::sleeps(2));
         all.extend(Fault::others(9, &mut Dice::new(1)));
         for fault in all {
             assert_eq!(fault.to_string().parse(), Ok(fault));
@@ -234,6 +268,14 @@ mod tests {
         for text in ["", "kill-after", "kill-after:x", "refuse:1:503", "stale-list:1:pods", "explode:1"] {
             assert!(text.parse::<Fault>().is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn one_of_each_leaves_no_class_out() {
+        let classes = |faults: &[Fault]| faults.iter().map(Fault::class).collect::<BTreeSet<_>>();
+        let (all, few) = (Fault::others(9, &mut Dice::new(1)), Fault::one_of_each(9, &mut Dice::new(1)));
+        assert_eq!(classes(&all), classes(&few));
+        assert_eq!(few.len(), classes(&few).len());
     }
 
     #[test]

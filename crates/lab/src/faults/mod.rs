@@ -8,4 +8,4 @@ mod request;
 mod watch_stream;
 
 pub(crate) use fault::Fault;
-pub(crate) use proxy::{Proxy, Victim};
+pub(crate) use proxy::{Process, Proxy, Victim};

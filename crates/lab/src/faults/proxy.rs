@@ -30,23 +30,57 @@ use crate::process_table;
 
 type Reply = Response<UnsyncBoxBody<Bytes, io::Error>>;
 
-/// The process that is killed by some faults.
+/// The process that is killed or put to sleep by some faults.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Victim(Arc<Mutex<Option<i32>>>);
+pub(crate) struct Victim {
+    pid: Arc<Mutex<Option<i32>>>,
+    /// Whether it was put to sleep, also if it is awake again.
+    slept: Arc<watch::Sender<bool>>,
+}
 
 impl Victim {
     pub(crate) fn is(&self, pid: Option<u32>) {
-        *locked(&self.0) = pid.map(u32::cast_signed);
+        *locked(&self.pid) = pid.map(u32::cast_signed);
     }
 
     /// Whether a fault has killed it.
     pub(crate) fn was_killed(&self) -> bool {
-        locked(&self.0).is_none()
+        locked(&self.pid).is_none()
+    }
+
+    /// Waits until a fault puts it to sleep.
+    pub(crate) async fn sleeps(&self) {
+        if self.slept.subscribe().wait_for(|slept| *slept).await.is_err() {
+            // Cannot be: we have the sender.
+            std::future::pending::<()>().await;
+        }
+    }
+
+    /// It goes on where it was.
+    pub(crate) fn wake(&self) -> io::Result<()> {
+        let pid = locked(&self.pid).filter(|_| *self.slept.borrow());
+        match pid.and_then(Pid::from_raw) {
+            Some(pid) => Ok(kill_process(pid, Signal::CONT)?),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns when it does nothing any more.
+    async fn freeze(&self) {
+        let Some(pid) = *locked(&self.pid) else { return };
+        if let Some(known) = Pid::from_raw(pid) {
+            // It may have ended by itself.
+            let _ = kill_process(known, Signal::STOP);
+        }
+        while !process_table::is_stopped(pid) {
+            sleep(Duration::from_millis(1)).await;
+        }
+        self.slept.send_replace(true);
     }
 
     /// Without a warning; returns when it does nothing any more.
     async fn kill(&self) {
-        let Some(pid) = locked(&self.0).take() else { return };
+        let Some(pid) = locked(&self.pid).take() else { return };
         if let Some(known) = Pid::from_raw(pid) {
             // It may have ended by itself.
             let _ = kill_process(known, Signal::KILL);
@@ -57,11 +91,21 @@ impl Victim {
     }
 }
 
+/// Who asks: each has a port of its own.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(crate) enum Process {
+    #[default]
+    First,
+    /// The one that takes over while the first sleeps.
+    Successor,
+}
+
 /// A proxy that runs as long as this value lives.
 pub(crate) struct Proxy {
-    pub(crate) address: SocketAddr,
+    address: SocketAddr,
+    address_of_successor: SocketAddr,
     shared: Arc<Shared>,
-    serving: JoinHandle<()>,
+    serving: [JoinHandle<()>; 2],
 }
 
 struct Shared {
@@ -79,8 +123,11 @@ struct State {
     last_write: Option<Instant>,
     /// Which process runs now, counted from the first.
     life: usize,
+    who: Process,
     /// Whether it has the lease.
     is_leading: bool,
+    /// What the first process wrote after its successor had the lease.
+    deposed_writes: Vec<String>,
     log: Vec<String>,
     /// The first answer to each list.
     first_lists: HashMap<Target, Bytes>,
@@ -98,6 +145,7 @@ enum Step {
     Forward,
     KillBefore,
     KillAfter,
+    FreezeAfter,
     LoseReply,
     Late(Duration),
     Refuse(u16),
@@ -105,22 +153,31 @@ enum Step {
 
 impl Proxy {
     /// Forwards to the API server that `config` names; whoever asks brings the token.
-    pub(crate) fn start(listener: TcpListener, mut config: Config, victim: Victim) -> Result<Self> {
+    pub(crate) fn start(listeners: [TcpListener; 2], mut config: Config, victim: Victim) -> Result<Self> {
         config.auth_info = kube::config::AuthInfo::default();
         config.default_retry = false;
         // A watch is silent for as long as nothing happens.
         config.read_timeout = None;
-        listener.set_nonblocking(true)?;
-        let listener = tokio::net::TcpListener::from_std(listener)?;
-        let address = listener.local_addr()?;
         let shared = Arc::new(Shared {
             upstream: Client::try_from(config)?,
             victim,
             state: Mutex::default(),
             disturbances: watch::Sender::default(),
         });
-        let serving = tokio::spawn(serve(listener, Arc::clone(&shared)));
-        Ok(Self { address, shared, serving })
+        let [first, successor] = listeners;
+        let (first, successor) = (asynchronous(first)?, asynchronous(successor)?);
+        let (address, address_of_successor) = (first.local_addr()?, successor.local_addr()?);
+        let serving = [(first, Process::First), (successor, Process::Successor)]
+            .map(|(listener, who)| tokio::spawn(serve(listener, who, Arc::clone(&shared))));
+        Ok(Self { address, address_of_successor, shared, serving })
+    }
+
+    /// Where a process finds it.
+    pub(crate) fn address(&self, who: Process) -> SocketAddr {
+        match who {
+            Process::First => self.address,
+            Process::Successor => self.address_of_successor,
+        }
     }
 
     /// From now on writes are counted, and this goes wrong.
@@ -157,10 +214,16 @@ impl Proxy {
     }
 
     /// Another process starts: it does not have the lease.
-    pub(crate) fn restarted(&self) {
+    pub(crate) fn restarted(&self, who: Process) {
         let mut state = self.shared.state();
         state.is_leading = false;
+        state.who = who;
         state.life += 1;
+    }
+
+    /// What a process wrote that was not the leader any more.
+    pub(crate) fn deposed_writes(&self) -> Vec<String> {
+        self.shared.state().deposed_writes.clone()
     }
 
     /// Whether the process leads and has written nothing for a while.
@@ -172,18 +235,23 @@ impl Proxy {
 
 impl Drop for Proxy {
     fn drop(&mut self) {
-        self.serving.abort();
+        self.serving.iter().for_each(JoinHandle::abort);
     }
 }
 
-async fn serve(listener: tokio::net::TcpListener, shared: Arc<Shared>) {
+fn asynchronous(listener: TcpListener) -> io::Result<tokio::net::TcpListener> {
+    listener.set_nonblocking(true)?;
+    tokio::net::TcpListener::from_std(listener)
+}
+
+async fn serve(listener: tokio::net::TcpListener, who: Process, shared: Arc<Shared>) {
     // Dropped with this task, and with it every connection.
     let mut connections = JoinSet::new();
     while let Ok((stream, _)) = listener.accept().await {
         let shared = Arc::clone(&shared);
         let answer = move |request| {
             let shared = Arc::clone(&shared);
-            async move { shared.answer(request).await }
+            async move { shared.answer(request, who).await }
         };
         connections.spawn(async move {
             let connection = http1::Builder::new().serve_connection(TokioIo::new(stream), service_fn(answer));
@@ -199,16 +267,16 @@ impl Shared {
         locked(&self.state)
     }
 
-    async fn answer(&self, request: http::Request<Incoming>) -> io::Result<Reply> {
+    async fn answer(&self, request: http::Request<Incoming>, who: Process) -> io::Result<Reply> {
         match Request::of(request.method(), request.uri()) {
-            Request::Write(target) => self.write(request, &target).await,
+            Request::Write(target) => self.write(request, &target, who).await,
             Request::Watch(target) => self.watch(request, target).await,
             Request::List(target) => self.list(request, target).await,
             Request::Lease => {
                 let (is_read, life) = (request.method() == http::Method::GET, self.state().life);
                 let answer = self.forward(request).await?;
                 if !is_read && answer.status().is_success() {
-                    self.state().leads(life);
+                    self.state().leads(who, life);
                 }
                 whole(answer).await
             }
@@ -216,16 +284,21 @@ impl Shared {
         }
     }
 
-    async fn write(&self, request: http::Request<Incoming>, target: &Target) -> io::Result<Reply> {
+    async fn write(
+        &self,
+        request: http::Request<Incoming>,
+        target: &Target,
+        who: Process,
+    ) -> io::Result<Reply> {
         let what = format!("{} {}", request.method(), target.describe());
-        let (number, step) = self.state().count(&what);
+        let (number, step) = self.state().count(&what, who);
         match step {
             Step::KillBefore => {
                 self.victim.kill().await;
                 return Err(io::ErrorKind::ConnectionReset.into());
             }
             Step::Refuse(code) => return Ok(refusal(code)),
-            Step::Forward | Step::KillAfter | Step::LoseReply | Step::Late(_) => {}
+            Step::Forward | Step::KillAfter | Step::FreezeAfter | Step::LoseReply | Step::Late(_) => {}
         }
         let answer = whole(self.forward(request).await?).await?;
         self.state().answered(number, answer.status());
@@ -236,6 +309,8 @@ impl Shared {
                 self.victim.kill().await;
                 return Err(io::ErrorKind::ConnectionReset.into());
             }
+            // The answer waits for it: the next write of the same plan is the first thing that it does when it wakes up.
+            Step::FreezeAfter => self.victim.freeze().await,
             Step::LoseReply => return Err(io::ErrorKind::ConnectionReset.into()),
             Step::Late(late) => sleep(late).await,
             Step::Forward | Step::KillBefore | Step::Refuse(_) => {}
@@ -299,12 +374,19 @@ impl Shared {
 
 impl State {
     /// The number of a write, and what is to be done with it.
-    fn count(&mut self, what: &str) -> (usize, Step) {
+    fn count(&mut self, what: &str, who: Process) -> (usize, Step) {
         self.writes += 1;
         self.last_write = Some(Instant::now());
         let number = self.writes;
         let step = self.step(number);
-        let told = if step == Step::Forward { String::new() } else { format!("  <- {step:?}") };
+        let mut told = if step == Step::Forward { String::new() } else { format!("  <- {step:?}") };
+        if self.who != Process::First {
+            told += &format!("  by {who:?}");
+        }
+        // Nobody knows better who leads than who has the lease.
+        if who != self.who && self.is_leading {
+            self.deposed_writes.push(format!("{number}: {what}"));
+        }
         self.log.push(format!("{number:>3}  {what}{told}"));
         self.is_reached |=
             step != Step::Forward && !matches!(self.fault, Some(Fault::KillAndStaleLists { .. }));
@@ -317,6 +399,7 @@ impl State {
             Some(Fault::KillAfter { write } | Fault::KillAndStaleLists { write }) if *write == number => {
                 Step::KillAfter
             }
+            Some(Fault::FreezeAfter { write }) if *write == number => Step::FreezeAfter,
             Some(Fault::LoseReply { write }) if *write == number => Step::LoseReply,
             Some(Fault::LateReply { write, millis }) if *write == number => {
                 Step::Late(Duration::from_millis(*millis))
@@ -374,8 +457,8 @@ impl State {
 
     /// Somebody has the lease; a process that was killed meanwhile has nothing of it. It is not at rest before it has had
     /// the time to do something.
-    fn leads(&mut self, life: usize) {
-        if life == self.life && !self.is_leading {
+    fn leads(&mut self, who: Process, life: usize) {
+        if who == self.who && life == self.life && !self.is_leading {
             self.is_leading = true;
             self.last_write = Some(Instant::now());
         }
@@ -465,6 +548,7 @@ mod tests {
         let table = [
             ("kill-before:2", [Step::Forward, Step::KillBefore, Step::Forward]),
             ("kill-after:3", [Step::Forward, Step::Forward, Step::KillAfter]),
+            ("freeze-after:2", [Step::Forward, Step::FreezeAfter, Step::Forward]),
             ("lose-reply:1", [Step::LoseReply, Step::Forward, Step::Forward]),
             ("refuse:2:503:2", [Step::Forward, Step::Refuse(503), Step::Refuse(503)]),
             ("late-reply:1:5", [Step::Late(Duration::from_millis(5)), Step::Forward, Step::Forward]),
@@ -472,9 +556,26 @@ mod tests {
         ];
         for (fault, expected) in table {
             let mut state = armed(fault);
-            let steps = [(); 3].map(|()| state.count("PATCH").1);
+            let steps = [(); 3].map(|()| state.count("PATCH", Process::First).1);
             assert_eq!(steps, expected, "{fault}");
         }
+    }
+
+    #[test]
+    fn what_a_sleeper_writes_counts_from_the_moment_at_which_another_leads() {
+        let mut state = armed("freeze-after:1");
+        state.leads(Process::First, 0);
+        state.count("PATCH by the leader", Process::First);
+        (state.who, state.life, state.is_leading) = (Process::Successor, 1, false);
+        state.count("PATCH that was on its way", Process::First);
+        // The sleeper does not lead by writing the lease.
+        state.leads(Process::First, 1);
+        assert!(!state.is_leading);
+        state.leads(Process::Successor, 1);
+        state.count("PATCH by the successor", Process::Successor);
+        assert_eq!(state.deposed_writes, Vec::<String>::new());
+        state.count("PATCH by the sleeper", Process::First);
+        assert_eq!(state.deposed_writes, ["4: PATCH by the sleeper"]);
     }
 
     #[test]

@@ -126,6 +126,35 @@ pub(crate) fn listen(namespace: &Path, address: &str) -> Result<TcpListener> {
     listener.with_context(|| format!("failed to listen on {address} in the node's network"))
 }
 
+/// Connects inside a node's network, for whoever has the socket.
+pub(crate) fn connect(namespace: &Path, address: &str) -> Result<TcpStream> {
+    let (namespace, place) = (fs::File::open(namespace)?, address.to_owned());
+    let stream = thread::spawn(move || {
+        move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))?;
+        TcpStream::connect(place)
+    });
+    let stream = stream.join().map_err(|_| anyhow::anyhow!("the thread that connects died"))?;
+    stream.with_context(|| format!("failed to connect to {address} in the node's network"))
+}
+
+/// What a program reads as /etc/resolv.conf that is to find Services, also by short names such as `web.shop.svc`.
+pub(crate) fn resolv_conf() -> String {
+    format!("nameserver {DNS_IP}\nsearch cluster.local\noptions ndots:1\n")
+}
+
+/// A program beside the cluster that reaches what a pod reaches: in the node's network, and with the cluster's DNS. Each of
+/// these becomes the next, so that the process that is started is the program in the end.
+pub(crate) fn inside(namespace: &Path, resolv_conf: &Path, program: &Path) -> tokio::process::Command {
+    let mut command = tokio::process::Command::new("setpriv");
+    command.args(["--pdeathsig", "KILL", "--", "nsenter"]);
+    command.arg(format!("--net={}", namespace.display()));
+    command.args(["--", "unshare", "--mount", "--", "sh", "-c"]);
+    command.arg(r#"mount --bind "$0" /etc/resolv.conf && exec "$@""#);
+    command.arg(resolv_conf).arg(program);
+    command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
+    command
+}
+
 /// Whether the address accepts a connection from inside the node within a generous time.
 pub(crate) fn reachable(address: &str) -> bool {
     if enter().is_err() {

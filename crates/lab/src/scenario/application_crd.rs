@@ -10,7 +10,7 @@ use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams, PostParams
 use kube::core::response::Status;
 use serde_json::{Value, json};
 
-use self::cases::{BASE, EXISTING, REFUSED, REFUSED_LATER, TAKEN};
+use self::cases::{ACCOUNT_CHANGES, BASE, EXISTING, REFUSED, REFUSED_LATER, TAKEN, TAKEN_LATER};
 use super::{DEADLINE, Ground, Scenario, gone, seen};
 use crate::cluster;
 use crate::paths;
@@ -46,6 +46,14 @@ pub(super) const POLICY: Scenario = Scenario {
     needs_node: false,
     alone: false,
     run: |ground| Box::pin(policy(ground)),
+};
+
+pub(super) const ACCOUNTS: Scenario = Scenario {
+    name: "the_application_policy_warns_of_an_instance_that_flux_would_install_with_its_own_rights_or_refuses_it",
+    needs: &[],
+    needs_node: false,
+    alone: false,
+    run: |ground| Box::pin(accounts(ground)),
 };
 
 const GROUP: &str = "apps.vworkspace.io";
@@ -130,7 +138,11 @@ async fn status_is_kept(instances: &Api<DynamicObject>, version: &str) -> Result
         "lastSuccessfulRelease": {
             "chartVersion": "1.2.3+0123456789ab", "revision": 4, "configDigest": "sha256:1", "ociDigest": "sha256:2", "time": time,
         },
-        "lastApprovedChange": {"digest": "sha256:3", "claimId": "4", "time": time},
+        "lastApprovedChange": {
+            "digest": "sha256:3", "change": "5", "chartDigest": "sha256:6", "claimId": "4", "time": time,
+        },
+        "secretValues": true,
+        "chartTrouble": {"change": "5", "message": "could not load chart", "since": time},
         "endpoints": [{"name": "shop", "url": "https://shop.example.org", "type": "ingress", "notes": "by TLS"}],
         "lastReconcileTime": time,
     });
@@ -161,6 +173,12 @@ async fn refuses(ground: &Ground) -> Result<()> {
         let params = PatchParams { dry_run: true, ..PatchParams::default() };
         let refusal = instances.patch("shop", &params, &Patch::Merge(&change_itself)).await.map(|_| ());
         told.extend(refused(refusal, change, &message.replace("NAMESPACE", &ground.namespace))?);
+    }
+    for change in TAKEN_LATER {
+        let change_itself: Value = serde_saphyr::from_str(change)?;
+        let params = PatchParams { dry_run: true, ..PatchParams::default() };
+        let taken = instances.patch("shop", &params, &Patch::Merge(&change_itself)).await;
+        taken.with_context(|| (*change).to_owned())?;
     }
     every_rule_was_broken(&crd, &told)
 }
@@ -260,15 +278,24 @@ async fn ratchets(ground: &Ground) -> Result<()> {
 /// Under a name of its own, so that it can go again whoever else has installed the policy.
 async fn policy(ground: &Ground) -> Result<()> {
     install(ground, &crd()?).await?;
-    let file = paths::workspace().join("charts/vworkspace-operator/files/policies/applicationinstances.yaml");
-    let text = fs::read_to_string(&file).with_context(|| format!("failed to read {}", file.display()))?;
+    let text = policy_file("applicationinstances.yaml")?;
     ground.cluster.apply_yaml(&text.replace("vworkspace-applicationinstances", POLICY_NAME)).await?;
     let result = policy_counts(ground).await;
+    remove_policy(ground, POLICY_NAME).await?;
+    result
+}
+
+fn policy_file(name: &str) -> Result<String> {
+    let file = paths::workspace().join("charts/vworkspace-operator/files/policies").join(name);
+    fs::read_to_string(&file).with_context(|| format!("failed to read {}", file.display()))
+}
+
+async fn remove_policy(ground: &Ground, name: &str) -> Result<()> {
     for kind in ["ValidatingAdmissionPolicyBinding", "ValidatingAdmissionPolicy"] {
         let policies = ground.cluster.dynamic("admissionregistration.k8s.io/v1", kind, None);
-        policies.delete(POLICY_NAME, &DeleteParams::background()).await?;
+        policies.delete(name, &DeleteParams::background()).await?;
     }
-    result
+    Ok(())
 }
 
 const POLICY_NAME: &str = "lab-applicationinstances";
@@ -293,6 +320,93 @@ async fn policy_counts(ground: &Ground) -> Result<()> {
     );
     ensure!(refusal.message.ends_with(&expected), "the API server says: {}", refusal.message);
     instances.create(&PostParams::default(), &serde_json::from_value(base(ground)?)?).await?;
+    Ok(())
+}
+
+const ACCOUNTS_NAME: &str = "lab-service-accounts";
+/// What the policy says.
+const NO_ACCOUNT: &str = "spec.serviceAccountName is not set, so Flux would install the chart with its own rights, which are \
+                          those of a cluster administrator; expected the name of a service account in this namespace, or \
+                          tenancy.defaultServiceAccount in the values of the operator's chart";
+
+/// Under a name of its own, and for this namespace only: others have instances without accounts.
+async fn accounts(ground: &Ground) -> Result<()> {
+    install(ground, &crd()?).await?;
+    let result = accounts_count(ground).await;
+    remove_policy(ground, ACCOUNTS_NAME).await?;
+    result
+}
+
+async fn accounts_count(ground: &Ground) -> Result<()> {
+    bind_accounts(ground, "[Warn, Audit]").await?;
+    is_warned_of(ground).await?;
+    // Taken although it is warned of; the others as well, for what may become of them.
+    let mut with_account = base(ground)?;
+    let apart = json!({"serviceAccountName": "tenant", "release": {"name": "apart"}});
+    merge(&mut with_account, &json!({"metadata": {"name": "apart"}, "spec": apart}));
+    let mut placeholder = base(ground)?;
+    let nothing = json!({"mode": "placeholder", "chart": null, "release": null});
+    merge(&mut placeholder, &json!({"metadata": {"name": "promise"}, "spec": nothing}));
+    let instances = ground.objects(API_VERSION, KIND);
+    for object in [base(ground)?, with_account, placeholder] {
+        instances.create(&PostParams::default(), &serde_json::from_value(object)?).await?;
+    }
+    bind_accounts(ground, "[Deny]").await?;
+    is_refused(ground).await?;
+    for (name, change, is_taken) in ACCOUNT_CHANGES {
+        let params = PatchParams { dry_run: true, ..PatchParams::default() };
+        let change_itself: Value = serde_saphyr::from_str(&change.replace("NAMESPACE", &ground.namespace))?;
+        let result = instances.patch(name, &params, &Patch::Merge(&change_itself)).await;
+        let told = result.as_ref().err().map(ToString::to_string);
+        let is_right = told.as_ref().map_or(*is_taken, |told| !is_taken && told.contains(NO_ACCOUNT));
+        ensure!(is_right, "{name}: {change} should be taken: {is_taken}; the API server says: {told:?}");
+    }
+    Ok(())
+}
+
+async fn bind_accounts(ground: &Ground, actions: &str) -> Result<()> {
+    let selected = format!(
+        "{actions}\n  matchResources: {{namespaceSelector: {{matchLabels: {{kubernetes.io/metadata.name: {}}}}}}}",
+        ground.namespace
+    );
+    let text = policy_file("service-accounts.yaml")?.replace("[Warn, Audit]", &selected);
+    let text = text.replace("vworkspace-applicationinstances-service-account", ACCOUNTS_NAME);
+    ground.cluster.apply_yaml(&text).await
+}
+
+/// Only kubectl shows warnings. A policy counts from a moment on that the API server does not announce.
+async fn is_warned_of(ground: &Ground) -> Result<()> {
+    let file = ground.cluster.paths.state.join(format!("{ACCOUNTS_NAME}.json"));
+    fs::write(&file, base(ground)?.to_string())?;
+    let deadline = tokio::time::Instant::now() + DEADLINE;
+    loop {
+        let mut kubectl = ground.cluster.tool("kubectl");
+        let output = kubectl.args(["create", "--dry-run=server", "--filename"]).arg(&file).output().await?;
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        ensure!(output.status.success(), "an instance without an account is not taken: {said}");
+        // Another policy may warn too: the one that the lab's operator has installed.
+        if said.lines().any(|line| line.contains(ACCOUNTS_NAME) && line.ends_with(NO_ACCOUNT)) {
+            break;
+        }
+        ensure!(tokio::time::Instant::now() < deadline, "kubectl does not warn, but says: {said}");
+    }
+    fs::remove_file(&file)?;
+    Ok(())
+}
+
+async fn is_refused(ground: &Ground) -> Result<()> {
+    let mut object = base(ground)?;
+    merge(&mut object, &json!({"metadata": {"name": "another"}}));
+    let object: DynamicObject = serde_json::from_value(object)?;
+    let deadline = tokio::time::Instant::now() + DEADLINE;
+    let refusal = loop {
+        match ground.objects(API_VERSION, KIND).create(&dry_run(), &object).await {
+            Err(kube::Error::Api(status)) => break status,
+            Err(other) => return Err(other.into()),
+            Ok(_) => ensure!(tokio::time::Instant::now() < deadline, "the policy does not deny"),
+        }
+    };
+    ensure!(refusal.message.ends_with(NO_ACCOUNT), "the API server says: {}", refusal.message);
     Ok(())
 }
 

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, ObjectMeta, PostParams};
@@ -37,15 +37,18 @@ async fn from_oci(ground: &Ground) -> Result<()> {
 
 async fn from_http(ground: &Ground) -> Result<()> {
     let chart = Chart::write(ground, &[])?;
-    serve_over_http(ground, &chart).await?;
+    serve_over_http(ground, &[&chart]).await?;
     installed_and_gone(ground, &chart, HTTP_SOURCE).await
 }
 
-/// Serves a chart from a repository with an index, at `http://site.NAMESPACE.svc.cluster.local`.
-pub(super) async fn serve_over_http(ground: &Ground, chart: &Chart) -> Result<()> {
-    let site = chart.folder.join("site");
-    let (folder, site) = (chart.folder.display().to_string(), site.display().to_string());
-    registry::helm(&ground.cluster, &["package", &folder, "--destination", &site]).await?;
+/// Serves charts from a repository with an index, at `http://site.NAMESPACE.svc.cluster.local`.
+pub(super) async fn serve_over_http(ground: &Ground, charts: &[&Chart]) -> Result<()> {
+    let first = charts.first().context("a repository without charts")?;
+    let site = first.folder.join("site").display().to_string();
+    for chart in charts {
+        let folder = chart.folder.display().to_string();
+        registry::helm(&ground.cluster, &["package", &folder, "--destination", &site]).await?;
+    }
     registry::helm(&ground.cluster, &["repo", "index", &site]).await?;
     let files = ConfigMap {
         metadata: ObjectMeta { name: Some("site".to_owned()), ..ObjectMeta::default() },

@@ -11,7 +11,7 @@ use serde_json::Value;
 use tokio::time::{Instant, sleep};
 
 use super::chart::Chart;
-use super::faults::history::{RELEASE, Recorder, Version};
+use super::faults::history::{RELEASE, REPOSITORY, Recorder, Version};
 use super::faults::installed::{self, NAME, NAMESPACE, PROGRAM};
 use super::faults::truth;
 use super::faults::workload::{Charts, Subject, Wish};
@@ -63,7 +63,7 @@ async fn upgrade(
     disturb: impl AsyncFnOnce(&Subject<'_>) -> Result<()>,
 ) -> Result<()> {
     let (old, new) = (Chart::published(ground, &[]).await?, Chart::published(ground, &[]).await?);
-    let charts = Charts { old: old.version.clone(), new: new.version.clone() };
+    let charts = Charts { old: old.version.clone(), new: new.version.clone(), ..Charts::default() };
     let recorder = Recorder::start(ground).await?;
     let subject = Subject::new(ground, &recorder, &charts, PATIENCE);
     let told = async {
@@ -77,8 +77,9 @@ async fn upgrade(
         let version = text_at(&settings.data, "/data/version");
         ensure!(version.starts_with(&charts.new), "version {version} runs, not {}", charts.new);
         subject.is_deleted().await?;
-        let is_gone = |recorder: &Recorder| recorder.newest(RELEASE).is_none();
-        recorder.until("the release is gone", PATIENCE, is_gone).await?;
+        let is_gone =
+            |recorder: &Recorder| [RELEASE, REPOSITORY].iter().all(|kind| recorder.newest(kind).is_none());
+        recorder.until("the release and its source are gone", PATIENCE, is_gone).await?;
         let lies = truth::lies(&recorder.versions(), blindness);
         if lies.is_empty() { Ok(()) } else { bail!("it lied:\n  {}", lies.join("\n  ")) }
     };

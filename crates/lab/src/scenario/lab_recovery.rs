@@ -18,7 +18,7 @@ use crate::paths::Paths;
 use crate::process_table;
 
 pub(super) const SCENARIO: Scenario = Scenario {
-    name: "a_lab_that_is_killed_at_any_moment_comes_back_and_leaves_nothing_when_stopped",
+    name: "a_lab_that_is_killed_at_four_points_of_its_start_comes_back_and_leaves_nothing_when_stopped",
     needs: &[],
     needs_node: true,
     alone: true,

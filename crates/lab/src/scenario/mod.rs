@@ -30,8 +30,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 use futures::StreamExt;
 use k8s_openapi::api::core::v1::{Namespace, Pod};
-use kube::ResourceExt;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::api::{Api, DeleteParams, DynamicObject, LogParams};
+use kube::{Resource, ResourceExt};
 use serde_json::Value;
 use tokio::process::Command;
 use tokio::time::timeout;
@@ -75,6 +76,7 @@ pub(crate) const ALL: &[Scenario] = &[
     application_crd::REFUSES,
     application_crd::RATCHETS,
     application_crd::POLICY,
+    application_crd::ACCOUNTS,
     chart_release::FROM_OCI,
     chart_release::FROM_HTTP,
     velero_restore::SCENARIO,
@@ -109,6 +111,7 @@ pub(crate) const ALL: &[Scenario] = &[
     application::child_resources::SCENARIO,
     application::allow_list::SCENARIO,
     application::approval::SCENARIO,
+    application::approval::BY_POLICY,
     application::unreachable_source::SCENARIO,
     application::source_reference::SCENARIO,
     application::retry::SCENARIO,
@@ -276,6 +279,12 @@ impl Ground {
 
     fn namespaces(&self) -> Api<Namespace> {
         Api::all(self.cluster.client.clone())
+    }
+
+    /// For what is cluster-wide and is to go with the scenario's namespace.
+    pub(crate) async fn namespace_as_owner(&self) -> Result<OwnerReference> {
+        let namespace = self.namespaces().get(&self.namespace).await?;
+        namespace.owner_ref(&()).context("the namespace has no uid")
     }
 
     /// Deletes the scenario's namespace, if there is one, and waits until it is gone.

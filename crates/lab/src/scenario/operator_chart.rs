@@ -12,15 +12,17 @@ use kube::ResourceExt;
 use kube::api::{Api, DeleteParams, ListParams, PostParams};
 use serde_json::{Value, json};
 
+use super::application::instance::{HELM, instance};
 use super::application_crd::merge;
+use super::faults::installed;
 use super::{Ground, Scenario, gone, said_by, text_at};
 use crate::addons::Addon;
 use crate::paths;
 
 pub(super) const SCENARIO: Scenario = Scenario {
     name: "operator_chart_runs_two_replicas_under_any_release_name_is_upgraded_and_leaves_its_crds",
-    // Brings the image, and proves that it is the chart by which the lab installs the operator.
-    needs: &["operator"],
+    // The operator brings the image, and proves that it is the chart by which the lab installs it.
+    needs: &["flux", "operator"],
     needs_node: false,
     // It takes the CRDs over from the lab's own release.
     alone: true,
@@ -52,11 +54,11 @@ async fn life(ground: &Ground) -> Result<()> {
     let leader = leader(ground).await?;
     hands_over(ground, &leader).await?;
     has_no_more_rights_than_it_needs(ground).await?;
+    carries_the_default_account(ground).await?;
     upgrade(ground, &["--set", "logLevel=debug,clusterId=lab"]).await?;
     runs(ground, "--zap-log-level=debug").await?;
     // With the cluster's name there is nothing left to ask about the cluster.
-    let roles = ground.cluster.dynamic("rbac.authorization.k8s.io/v1", "ClusterRole", None);
-    gone(&roles, "ClusterRole", &format!("{NAME}-{}", ground.namespace)).await?;
+    may(ground, "get namespaces/kube-system", false).await?;
 
     let before = crd(ground).await?;
     uninstall(ground).await?;
@@ -76,7 +78,7 @@ async fn crd(ground: &Ground) -> Result<Option<String>> {
 async fn upgrade(ground: &Ground, more: &[&str]) -> Result<()> {
     let values = json!({
         "replicaCount": REPLICAS,
-        // The lab's own operator looks after all the others, and after this one too: nobody makes an instance here.
+        // The lab's own operator looks after all the others, and after this one too: nobody makes an instance here while it runs.
         "watchNamespaces": [ground.namespace],
         "resources": {"requests": {"cpu": "10m", "memory": "32Mi"}},
         // They belong to the whole cluster and to the operator that the lab has installed.
@@ -186,7 +188,12 @@ async fn has_no_more_rights_than_it_needs(ground: &Ground) -> Result<()> {
         ("create helmreleases.helm.toolkit.fluxcd.io --namespace NAMESPACE", true),
         ("update leases/vworkspace-app-operator --namespace NAMESPACE", true),
         ("get namespaces/kube-system", true),
-        ("list applicationinstances.apps.vworkspace.io --all-namespaces", false),
+        // What a namespace that is deleted must not take along.
+        ("list applicationinstances.apps.vworkspace.io --all-namespaces", true),
+        ("patch applicationinstances.apps.vworkspace.io --all-namespaces", true),
+        ("watch namespaces/NAMESPACE", true),
+        ("watch namespaces/default", false),
+        ("patch applicationinstances.apps.vworkspace.io --subresource=status --namespace default", false),
         ("create helmreleases.helm.toolkit.fluxcd.io --namespace default", false),
         ("update leases/another --namespace NAMESPACE", false),
         ("create applicationinstances.apps.vworkspace.io --namespace NAMESPACE", false),
@@ -195,22 +202,52 @@ async fn has_no_more_rights_than_it_needs(ground: &Ground) -> Result<()> {
         ("create pods --namespace NAMESPACE", false),
         ("create clusterrolebindings.rbac.authorization.k8s.io", false),
     ];
-    let account = format!("--as=system:serviceaccount:{}:{NAME}", ground.namespace);
     for (question, allowed) in table {
-        let mut kubectl = ground.cluster.tool("kubectl");
-        kubectl.args(["auth", "can-i", &account]);
-        // It answers no by its exit code as well.
-        let output =
-            kubectl.args(question.replace("NAMESPACE", &ground.namespace).split(' ')).output().await?;
-        let answer = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-        let expected = if allowed { "yes" } else { "no" };
-        let complained = String::from_utf8_lossy(&output.stderr);
-        ensure!(
-            answer == expected,
-            "may the operator {question}? {answer} {complained}; expected {expected}"
-        );
+        may(ground, question, allowed).await?;
     }
     Ok(())
+}
+
+/// Whether the operator has a right, as `kubectl auth can-i` is asked.
+async fn may(ground: &Ground, question: &str, allowed: bool) -> Result<()> {
+    let account = format!("--as=system:serviceaccount:{}:{NAME}", ground.namespace);
+    let mut kubectl = ground.cluster.tool("kubectl");
+    kubectl.args(["auth", "can-i", &account]);
+    // It answers no by its exit code as well.
+    let output = kubectl.args(question.replace("NAMESPACE", &ground.namespace).split(' ')).output().await?;
+    let answer = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    let expected = if allowed { "yes" } else { "no" };
+    let complained = String::from_utf8_lossy(&output.stderr);
+    ensure!(answer == expected, "may the operator {question}? {answer} {complained}; expected {expected}");
+    Ok(())
+}
+
+/// The account of the values is on a release whose instance names none; without the value it is taken off again.
+async fn carries_the_default_account(ground: &Ground) -> Result<()> {
+    // Both operators would look after the instance.
+    installed::scale(ground, 0).await?;
+    let told = default_account(ground).await;
+    let back = installed::scale(ground, 1).await;
+    told.and(back)
+}
+
+async fn default_account(ground: &Ground) -> Result<()> {
+    upgrade(ground, &["--set", "tenancy.defaultServiceAccount=tenant"]).await?;
+    runs(ground, "--default-service-account=tenant").await?;
+    // Nothing has to be fetched for this.
+    let chart =
+        "chart: {sourceType: oci, url: 'oci://registry.example.org/charts', name: web, version: 1.2.3}";
+    let shop = instance(ground).with(chart).applied().await?;
+    let has_account = |expected: &'static str| {
+        move |data: &Value| {
+            data.get("spec").is_some() && text_at(data, "/spec/serviceAccountName") == expected
+        }
+    };
+    ground.until(HELM, "HelmRelease", "web", has_account("tenant")).await?;
+    upgrade(ground, &[]).await?;
+    ground.until(HELM, "HelmRelease", "web", has_account("")).await?;
+    shop.delete().await?;
+    shop.is_gone().await
 }
 
 async fn refuses_a_misspelt_value(ground: &Ground) -> Result<()> {

@@ -1,81 +1,89 @@
-//! Applying and deleting children.
+//! Children: applied, deleted, and marked for their controllers to look again. Each write is locked by what was seen, so
+//! that one that comes late, from a process that has lost its lease, changes nothing.
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
-use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, Preconditions, PropagationPolicy};
+use kube::api::{
+    DeleteParams, DynamicObject, ObjectMeta, Patch, PatchParams, Preconditions, PropagationPolicy,
+};
 use serde_json::json;
+use std::collections::BTreeMap;
 use tokio::time::timeout;
-use tracing::{debug, info};
+use tracing::info;
 
-use super::{ANSWER, Error, Task, api, difference, refused};
-use crate::cache::Caches;
+use super::requests::{Apply, CREATION_ANNOTATION, Seen};
+use super::{ANSWER, Error, Task, api, refused};
 use crate::fault::Fault;
 use crate::freshness::Wrote;
 use crate::object::ObjectId;
-use crate::plan::{Child, Deletion, Dependents, Nudge};
+use crate::plan::{Deletion, Dependents};
 
 impl Task<'_> {
-    /// Brings a child to what is wanted, unless the cache shows that it is.
-    pub(super) async fn apply(&mut self, child: &Child, caches: &Caches) -> Result<(), Error> {
-        let (id, desired) = (child.id(), marked(child));
-        let live = caches.of(&child.resource).and_then(|cache| cache.object(&id.key));
-        match &live {
-            Some(live) => {
-                check_owner(&id, &desired, live)?;
-                let Some(place) = difference::first(&desired, live) else {
-                    debug!(child = %id, "is as wanted");
-                    return Ok(());
-                };
-                info!(child = %id, place, "applying: it is not as wanted");
-            }
-            None => {
-                self.check_stranger(&id, &desired).await?;
-                info!(child = %id, "applying: it is not there");
-            }
+    /// Brings a child to what is wanted.
+    pub(super) async fn apply(&mut self, apply: &Apply) -> Result<(), Error> {
+        let Apply { id, desired, seen, place } = apply;
+        let seen = match seen {
+            Some(seen) => Some(seen.clone()),
+            None => self.find_unseen(id).await?,
+        };
+        match place {
+            Some(place) => info!(child = %id, place, "applying: it is not as wanted"),
+            None => info!(child = %id, "applying: it is not there"),
         }
-        let api = api(&self.actor.client, &child.resource, &id.key);
+        let (body, manager) = locked(desired, seen.as_ref(), self.creation, &self.actor.manager);
+        let api = api(&self.actor.client, &id.resource, &id.key);
         // Not forced: what somebody else has set is theirs until they let go of it.
-        let params = PatchParams::apply(&self.actor.manager);
-        let patch = Patch::Apply(&desired);
-        let written = self.write("apply", &id, api.patch(&id.key.name, &params, &patch)).await?;
+        let params = PatchParams::apply(&manager);
+        let patch = Patch::Apply(&body);
+        let written = match self.write("apply", id, api.patch(&id.key.name, &params, &patch)).await {
+            // Somebody has changed who made it, and the fields are ours under another name. It is still what was seen.
+            Err(Error::WithOurselves { .. }) if seen.is_some() => {
+                let params = params.force();
+                self.write("apply", id, api.patch(&id.key.name, &params, &patch)).await?
+            }
+            written => written?,
+        };
         if let Some(version) = written.metadata.resource_version {
-            self.expect(id, Wrote::Version(version));
+            self.expect(id.clone(), Wrote::Version(version));
         }
         Ok(())
     }
 
-    /// The caches show only children that carry our label: a namesake of somebody else must not be taken over.
-    async fn check_stranger(&self, id: &ObjectId, desired: &DynamicObject) -> Result<(), Error> {
+    /// The caches show only children that carry our label, and may be behind: a namesake of somebody else must not be taken
+    /// over, and one of ours that is there is locked by its version.
+    async fn find_unseen(&self, id: &ObjectId) -> Result<Option<Seen>, Error> {
         let api = api(&self.actor.client, &id.resource, &id.key);
-        match timeout(ANSWER, api.get_metadata_opt(&id.key.name)).await {
-            Err(_) => Err(Error::NoAnswer { verb: "get", object: id.to_string() }),
-            Ok(Err(error)) => Err(refused("get", id, &error)),
-            Ok(Ok(None)) => Ok(()),
-            Ok(Ok(Some(found))) => {
-                let found =
-                    DynamicObject { types: None, metadata: found.metadata, data: serde_json::Value::Null };
-                check_owner(id, desired, &found)
+        let found: Option<ObjectMeta> = match timeout(ANSWER, api.get_metadata_opt(&id.key.name)).await {
+            Err(_) => return Err(Error::NoAnswer { verb: "get", object: id.to_string() }),
+            Ok(Err(error)) => return Err(refused("get", id, &error)),
+            Ok(Ok(found)) => found.map(|found| found.metadata),
+        };
+        let (ownership, owner) = (self.actor.terms.ownership, self.object.metadata.uid.as_deref());
+        match found {
+            Some(meta) if !ownership.holds(&meta, owner) => {
+                Err(Error::Foreign { object: id.to_string(), owner: ownership.owner_of(&meta) })
             }
+            found => Ok(found.as_ref().map(Seen::of)),
         }
     }
 
-    /// Asks another controller to look again, unless the mark is there already.
-    pub(super) async fn nudge(&mut self, nudge: &Nudge, caches: &Caches) -> Result<(), Error> {
-        let id = nudge.id();
-        let live = caches.of(&nudge.resource).and_then(|cache| cache.object(&id.key));
-        let Some(live) = live else { return Ok(()) };
-        let there = |key: &String| live.metadata.annotations.as_ref()?.get(key);
-        if nudge.annotations.iter().all(|(key, value)| there(key) == Some(value)) {
-            return Ok(());
-        }
-        info!(child = %id, annotations = ?nudge.annotations, "asking its controller to look again");
-        let api = api(&self.actor.client, &nudge.resource, &id.key);
-        let patch = Patch::Merge(json!({"metadata": {"annotations": nudge.annotations}}));
+    /// Asks another controller to look again.
+    pub(super) async fn annotate(
+        &mut self,
+        id: &ObjectId,
+        annotations: &BTreeMap<String, String>,
+        version: Option<&String>,
+    ) -> Result<(), Error> {
+        info!(child = %id, ?annotations, "asking its controller to look again");
+        let api = api(&self.actor.client, &id.resource, &id.key);
+        // The plan may have applied it just before.
+        let version = self.written_version(id).or(version.cloned());
+        let patch =
+            Patch::Merge(json!({"metadata": {"annotations": annotations, "resourceVersion": version}}));
         let params =
             PatchParams { field_manager: Some(self.actor.manager.clone()), ..PatchParams::default() };
         let written: DynamicObject =
-            self.write("annotate", &id, api.patch(&id.key.name, &params, &patch)).await?;
+            self.write("annotate", id, api.patch(&id.key.name, &params, &patch)).await?;
         if let Some(version) = written.metadata.resource_version {
-            self.expect(id, Wrote::Version(version));
+            self.expect(id.clone(), Wrote::Version(version));
         }
         Ok(())
     }
@@ -88,7 +96,10 @@ impl Task<'_> {
                 Dependents::GoToo => PropagationPolicy::Background,
                 Dependents::Stay => PropagationPolicy::Orphan,
             }),
-            preconditions: Some(Preconditions { resource_version: None, uid: Some(deletion.uid.clone()) }),
+            preconditions: Some(Preconditions {
+                resource_version: deletion.version.clone(),
+                uid: Some(deletion.uid.clone()),
+            }),
             ..DeleteParams::default()
         };
         info!(child = %id, "deleting");
@@ -113,33 +124,32 @@ impl Task<'_> {
 /// Only an answer that there is no such object says so. A conflict may mean a namesake, or only that somebody was faster:
 /// to wait for the end of an object that is still there would be to wait for ever.
 fn is_gone_already(error: &Error) -> bool {
-    matches!(error, Error::Refused { fault: Fault::NotInstalled, .. })
+    matches!(error, Error::Refused { fault: Fault::Gone | Fault::NotInstalled, .. })
 }
 
-/// A child that wants an owner must not have another one.
-fn check_owner(id: &ObjectId, desired: &DynamicObject, live: &DynamicObject) -> Result<(), Error> {
-    let theirs = live.metadata.owner_references.as_deref().unwrap_or_default();
-    let lacks = |uid: &String| !theirs.iter().any(|owner| owner.uid == *uid);
-    if desired.metadata.owner_references.iter().flatten().any(|ours| lacks(&ours.uid)) {
-        let name = |owner: &OwnerReference| format!("{} {}", owner.kind, owner.name);
-        let owner = theirs.first().map_or_else(|| "nobody".to_owned(), name);
-        return Err(Error::Foreign { object: id.to_string(), owner });
-    }
-    Ok(())
-}
-
-/// The child with the hash of what is wanted.
-fn marked(child: &Child) -> DynamicObject {
-    let mut desired = child.object.clone();
-    let hash = difference::hash(&desired);
-    let annotations = desired.metadata.annotations.get_or_insert_default();
-    annotations.insert(difference::HASH_ANNOTATION.to_owned(), hash);
-    desired
+/// What is sent, and under which name. A child that is there is written only if it is still as it was seen; one that is not
+/// only if nobody has made it meanwhile (see [`CREATION_ANNOTATION`]).
+fn locked(desired: &DynamicObject, seen: Option<&Seen>, now: &str, manager: &str) -> (DynamicObject, String) {
+    let mut body = desired.clone();
+    body.metadata.resource_version = seen.map(|seen| seen.version.clone());
+    body.metadata.uid = seen.and_then(|seen| seen.uid.clone());
+    let creation = match seen {
+        Some(seen) => seen.creation.as_deref(),
+        None => Some(now),
+    };
+    let Some(creation) = creation else { return (body, manager.to_owned()) };
+    body.metadata
+        .annotations
+        .get_or_insert_default()
+        .insert(CREATION_ANNOTATION.to_owned(), creation.to_owned());
+    (body, format!("{manager}-{creation}"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::object::resource_of;
+    use k8s_openapi::api::core::v1::ConfigMap;
 
     #[test]
     fn a_deletion_that_met_a_conflict_is_tried_again_and_not_waited_for() {
@@ -149,10 +159,28 @@ mod tests {
             fault,
             message: String::new(),
         };
-        let table = [(Fault::NotInstalled, true), (Fault::Conflict, false), (Fault::Unreachable, false)];
+        let table = [(Fault::Gone, true), (Fault::Conflict, false), (Fault::Unreachable, false)];
         for (fault, expected) in table {
             assert_eq!(is_gone_already(&refused(fault)), expected, "{fault:?}");
         }
         assert!(refused(Fault::Conflict).is_stale(), "it is tried again soon, and nothing is wrong");
+    }
+
+    #[test]
+    fn two_that_make_the_same_child_do_not_share_a_name_and_who_changes_it_takes_the_name_of_its_maker() {
+        let desired = DynamicObject::new("web", &resource_of::<ConfigMap>());
+        let sent = |seen: Option<&Seen>, now| {
+            let (body, manager) = locked(&desired, seen, now, "kit");
+            let creation =
+                body.metadata.annotations.and_then(|known| known.get(CREATION_ANNOTATION).cloned());
+            (body.metadata.resource_version, creation, manager)
+        };
+        let text = |text: &str| Some(text.to_owned());
+        assert_eq!(sent(None, "r1"), (None, text("r1"), "kit-r1".to_owned()));
+        assert_eq!(sent(None, "r2"), (None, text("r2"), "kit-r2".to_owned()));
+        let made_by_r1 = Seen { version: "7".to_owned(), uid: text("u"), creation: text("r1") };
+        assert_eq!(sent(Some(&made_by_r1), "r2"), (text("7"), text("r1"), "kit-r1".to_owned()));
+        let old = Seen { version: "7".to_owned(), uid: text("u"), creation: None };
+        assert_eq!(sent(Some(&old), "r2"), (text("7"), None, "kit".to_owned()));
     }
 }

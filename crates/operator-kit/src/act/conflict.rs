@@ -1,17 +1,28 @@
 //! Who owns what we wanted to write.
 
 use kube::core::Status;
+use kube::core::response::StatusCause;
 
 /// `field .spec.interval is owned by kubectl-edit`, for each field of a refused server-side apply.
 pub(super) fn describe(status: &Status) -> Option<String> {
-    let causes = &status.details.as_ref()?.causes;
-    let conflicts: Vec<String> = causes
-        .iter()
-        .filter(|cause| cause.reason == "FieldManagerConflict")
+    let conflicts: Vec<String> = causes(status)
         .map(|cause| format!("field {} is owned by {}", cause.field, owner(&cause.message)))
         .collect();
     (!conflicts.is_empty())
         .then(|| format!("{}; give it the wanted value there, or let go of it", conflicts.join(", ")))
+}
+
+/// Whether it is we who own what we wanted to write: another process of ours has made the object meanwhile.
+pub(super) fn is_with_ourselves(status: &Status, manager: &str) -> bool {
+    let is_ours = |owner: &str| {
+        owner.strip_prefix(manager).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+    };
+    causes(status).any(|_| true) && causes(status).all(|cause| is_ours(owner(&cause.message)))
+}
+
+fn causes(status: &Status) -> impl Iterator<Item = &StatusCause> {
+    let causes = status.details.iter().flat_map(|details| &details.causes);
+    causes.filter(|cause| cause.reason == "FieldManagerConflict")
 }
 
 /// The API server says `conflict with "NAME" using VERSION`, or with several names.
@@ -37,6 +48,29 @@ mod tests {
             describe(&status).unwrap(),
             "field .spec.interval is owned by kubectl-edit; give it the wanted value there, or let go of it"
         );
+    }
+
+    #[test]
+    fn a_conflict_with_another_process_of_ours_is_told_apart() {
+        let with = |owners: &[&str]| -> Status {
+            let cause = |owner: &&str| {
+                json!({"reason": "FieldManagerConflict", "field": ".spec.a",
+                "message": format!("conflict with \"{owner}\" using v1")})
+            };
+            let causes: Vec<_> = owners.iter().map(cause).collect();
+            serde_json::from_value(json!({"code": 409, "details": {"causes": causes}})).unwrap()
+        };
+        let table = [
+            (vec!["vworkspace-application-1f-2"], true),
+            (vec!["vworkspace-application"], true),
+            (vec!["vworkspace-applications"], false),
+            (vec!["kubectl-edit"], false),
+            (vec!["vworkspace-application-1f-2", "kubectl-edit"], false),
+            (vec![], false),
+        ];
+        for (owners, expected) in table {
+            assert_eq!(is_with_ourselves(&with(&owners), "vworkspace-application"), expected, "{owners:?}");
+        }
     }
 
     #[test]

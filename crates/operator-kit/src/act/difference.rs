@@ -6,10 +6,22 @@ use sha2::{Digest, Sha256};
 
 /// Says on a child what was last applied to it, so that a field that is no longer wanted is noticed, also by an operator
 /// that has just started.
-pub(super) const HASH_ANNOTATION: &str = "vworkspace.io/applied-intent-hash";
+const HASH_ANNOTATION: &str = "vworkspace.io/applied-intent-hash";
+
+/// Puts the hash of what is wanted on it.
+pub(super) fn mark(desired: &mut DynamicObject) {
+    let hash = hash(desired);
+    desired.metadata.annotations.get_or_insert_default().insert(HASH_ANNOTATION.to_owned(), hash);
+}
+
+/// The hash that stands on an object.
+pub(super) fn hash_of(object: &DynamicObject) -> &str {
+    let annotations = object.metadata.annotations.as_ref();
+    annotations.and_then(|known| known.get(HASH_ANNOTATION)).map(String::as_str).unwrap_or_default()
+}
 
 /// A short name for what is wanted.
-pub(super) fn hash(desired: &DynamicObject) -> String {
+fn hash(desired: &DynamicObject) -> String {
     let text = serde_json::to_string(desired).unwrap_or_default();
     Sha256::digest(text.as_bytes()).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }

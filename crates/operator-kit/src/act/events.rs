@@ -15,6 +15,7 @@ use tracing::{debug, warn};
 
 use super::ANSWER;
 use super::sent::{Sent, Told, hash_of};
+use crate::election::Term;
 
 /// The API server takes no longer note.
 const LONGEST_NOTE: usize = 1000;
@@ -35,10 +36,24 @@ impl Announcer {
         Self { client, controller, instance, sent: Mutex::new(Sent::new(Instant::now())) }
     }
 
-    /// Sends what changed between two statuses; an Event that cannot be sent is only a pity. Returns how many were sent.
-    pub(crate) async fn announce(&self, before: &Value, after: &Value, about: &ObjectReference) -> u64 {
+    /// Sends what changed between two statuses, for as long as this process leads; an Event that cannot be sent is only a
+    /// pity. Returns how many were sent.
+    pub(crate) async fn announce(
+        &self,
+        before: &Value,
+        after: &Value,
+        about: &ObjectReference,
+        term: &Term,
+    ) -> u64 {
         let mut sent = 0;
         for event in transitions(before, after) {
+            if !term.lasts() {
+                debug!(
+                    reason = event.reason,
+                    "this process may not be the leader any more: an event is left out"
+                );
+                continue;
+            }
             if !self.sent().allows(hash_of(&about.uid), Instant::now()) {
                 debug!(reason = event.reason, "too many events about this object: left out");
                 continue;

@@ -6,8 +6,11 @@ mod conflict;
 mod difference;
 mod events;
 mod finalizer;
+mod requests;
 mod sent;
 mod status;
+#[cfg(test)]
+pub(crate) mod testing;
 
 use std::time::Duration;
 
@@ -21,11 +24,14 @@ use tracing::debug;
 
 pub(crate) use events::Announcer;
 
+pub(crate) use requests::{Request, Terms};
+
 use crate::cache::Caches;
+use crate::election::Term;
 use crate::fault::{self, Fault, fault};
 use crate::freshness::{Expectation, Wrote};
 use crate::object::{ObjectId, ObjectKey};
-use crate::plan::{Finalizer, Plan};
+use crate::plan::Plan;
 
 /// How long the API server may take to answer one request.
 const ANSWER: Duration = Duration::from_secs(15);
@@ -37,10 +43,21 @@ const LONGEST_MESSAGE: usize = 1000;
 pub struct Refusal {
     /// What it was about.
     pub object: String,
+    /// What was to be done with it.
+    pub deed: Deed,
     /// Why.
     pub cause: Cause,
     /// The API server's words.
     pub message: String,
+}
+
+/// What was refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Deed {
+    /// To make or to change it, or to hold our own object by its finalizer: nothing after it was tried.
+    Make,
+    /// To delete it, to ask its controller for another look, or to let go of our own object: everything else is done.
+    Clear,
 }
 
 /// Why something was refused.
@@ -52,6 +69,8 @@ pub enum Cause {
     Owned,
     /// The object does not fit its schema.
     Invalid,
+    /// The cluster does not have the kind.
+    NotInstalled,
     /// The API server, or a webhook that it asks, does not answer.
     Unavailable,
     /// It should be gone, and is there although no cache shows it.
@@ -80,6 +99,10 @@ pub(crate) enum Error {
     StillThere { object: String },
     #[error("failed to write the status of {object} as JSON: {source}")]
     Status { object: String, source: serde_json::Error },
+    #[error("failed to {verb} {object}: another process of this operator has made it meanwhile")]
+    WithOurselves { verb: &'static str, object: String },
+    #[error("did not {verb} {object}: this process may not be the leader any more")]
+    Deposed { verb: &'static str, object: String },
 }
 
 impl Error {
@@ -91,27 +114,38 @@ impl Error {
             Error::NoAnswer { .. } => Fault::Unreachable.category(),
             Error::StillThere { .. } => "still_there",
             Error::Status { .. } => "serialize",
+            Error::WithOurselves { .. } => Fault::Conflict.category(),
+            Error::Deposed { .. } => "deposed",
         }
     }
 
     /// What the next `observe` should know of it; that somebody was faster is no news.
-    fn refusal(&self) -> Option<Refusal> {
+    fn refusal(&self, deed: Deed) -> Option<Refusal> {
         let (object, cause) = match self {
             Error::Conflict { object, .. } | Error::Foreign { object, .. } => (object, Cause::Owned),
             Error::Refused { object, fault: Fault::Forbidden, .. } => (object, Cause::Forbidden),
             Error::Refused { object, fault: Fault::Invalid, .. } => (object, Cause::Invalid),
+            Error::Refused { object, fault: Fault::NotInstalled, .. } => (object, Cause::NotInstalled),
             Error::Refused { object, fault: Fault::Unreachable | Fault::Other, .. }
             | Error::NoAnswer { object, .. } => (object, Cause::Unavailable),
             Error::StillThere { object } => (object, Cause::StillThere),
-            Error::Refused { .. } | Error::Status { .. } => return None,
+            Error::Refused { fault: Fault::Conflict | Fault::Gone, .. }
+            | Error::Status { .. }
+            | Error::WithOurselves { .. }
+            | Error::Deposed { .. } => return None,
         };
         let message = self.to_string().chars().take(LONGEST_MESSAGE).collect();
-        Some(Refusal { object: object.clone(), cause, message })
+        Some(Refusal { object: object.clone(), deed, cause, message })
     }
 
     /// Somebody was faster: the watch will show it, and nothing is wrong.
     pub(crate) fn is_stale(&self) -> bool {
-        matches!(self, Error::Refused { fault: Fault::Conflict | Fault::NotInstalled, .. })
+        matches!(
+            self,
+            Error::Refused { fault: Fault::Conflict | Fault::Gone, .. }
+                | Error::WithOurselves { .. }
+                | Error::Deposed { .. }
+        )
     }
 }
 
@@ -122,7 +156,9 @@ pub(crate) struct Outcome {
     pub(crate) expectations: Vec<Expectation>,
     /// What did not work.
     pub(crate) errors: Vec<Error>,
-    /// The child that was refused.
+    /// The first request that did not work.
+    pub(crate) failed: Option<String>,
+    /// What was refused.
     pub(crate) refusal: Option<Refusal>,
     /// Whether the plan was made without knowing how its children would fare, so that its status was not written.
     pub(crate) is_news: bool,
@@ -135,33 +171,53 @@ pub(crate) struct Actor {
     pub(crate) client: Client,
     /// The field manager.
     pub(crate) manager: String,
-    pub(crate) finalizer: &'static str,
-    pub(crate) clocks: &'static [&'static str],
-    /// The controller's own kind.
-    pub(crate) resource: ApiResource,
+    pub(crate) terms: Terms,
     pub(crate) announcer: Announcer,
+    /// Until when this process may act at all.
+    pub(crate) term: Term,
 }
 
 impl Actor {
-    /// Carries out a plan for `object` as far as it can be; what does not depend on a failed step is done all the same.
-    pub(crate) async fn carry_out<S: Serialize, E>(
+    /// What a plan asks for that is not so yet.
+    pub(crate) fn requests<S: Serialize, E>(
         &self,
         object: &DynamicObject,
         plan: &Plan<S, E>,
         caches: &Caches,
+    ) -> Result<Vec<Request>, Error> {
+        let live = |id: &ObjectId| caches.of(&id.resource).and_then(|cache| cache.object(&id.key));
+        requests::requests(&self.terms, object, plan, &live)
+    }
+
+    /// What has to be sent so that the object's status says this.
+    pub(crate) fn saying<S: Serialize>(
+        &self,
+        object: &DynamicObject,
+        status: &S,
+    ) -> Result<Vec<Request>, Error> {
+        Ok(requests::saying(&self.terms, object, status)?.into_iter().collect())
+    }
+
+    /// Sends these requests for `object`; `reconcile` names this visit. One that is refused holds back those after it, for
+    /// they may rely on it, but not the status: that tells of it, if the plan was made with this in mind.
+    pub(crate) async fn carry_out(
+        &self,
+        object: &DynamicObject,
+        requests: &[Request],
         known: &[Refusal],
+        reconcile: &str,
     ) -> Outcome {
-        let mut task = Task::new(self, object);
-        if let Err(error) = task.run(plan, caches, known).await {
+        let mut task = Task::new(self, object, reconcile);
+        if let Err(error) = task.run(requests, known).await {
             task.outcome.errors.push(error);
         }
         task.outcome
     }
 
-    /// Writes only what the plan says of the object, because nothing else may be tried at the moment.
-    pub(crate) async fn tell<S: Serialize, E>(&self, object: &DynamicObject, plan: &Plan<S, E>) -> Outcome {
-        let mut task = Task::new(self, object);
-        if let Err(error) = task.status(plan).await {
+    /// Sends only what is said of the object, because nothing else may be tried at the moment.
+    pub(crate) async fn tell(&self, object: &DynamicObject, requests: &[Request]) -> Outcome {
+        let mut task = Task::new(self, object, "");
+        if let Err(error) = task.tell(requests).await {
             task.outcome.errors.push(error);
         }
         task.outcome
@@ -172,61 +228,70 @@ impl Actor {
 struct Task<'a> {
     actor: &'a Actor,
     object: &'a DynamicObject,
+    /// What a child that is made now says about where it comes from.
+    creation: &'a str,
     /// The version of the object after our own last write.
     version: Option<String>,
     outcome: Outcome,
 }
 
 impl<'a> Task<'a> {
-    fn new(actor: &'a Actor, object: &'a DynamicObject) -> Self {
-        Self { actor, object, version: None, outcome: Outcome::default() }
+    fn new(actor: &'a Actor, object: &'a DynamicObject, creation: &'a str) -> Self {
+        Self { actor, object, creation, version: None, outcome: Outcome::default() }
     }
 
-    async fn run<S: Serialize, E>(
-        &mut self,
-        plan: &Plan<S, E>,
-        caches: &Caches,
-        known: &[Refusal],
-    ) -> Result<(), Error> {
-        if plan.finalizer == Finalizer::Hold {
-            self.set_finalizer(plan.finalizer).await?;
+    async fn run(&mut self, requests: &[Request], known: &[Refusal]) -> Result<(), Error> {
+        let (mut refused, mut refusal) = (None, None);
+        for request in requests.iter().filter(|request| !request.is_status()) {
+            if let Err(error) = self.send(request).await {
+                self.outcome.failed = Some(request.deed());
+                refusal = error.refusal(request.kind());
+                refused = Some(error);
+                break;
+            }
+            // The status of an object that ends with its finalizer is nobody's to read.
+            if matches!(request, Request::LetGo { .. }) {
+                return Ok(());
+            }
         }
-        let releases = plan.finalizer == Finalizer::Release && self.has_finalizer();
-        let mut refused = self.children(plan, caches).await.err();
-        if releases && refused.is_none() {
-            refused = self.check_gone(&plan.gone).await.err();
-        }
-        let refusal = refused.as_ref().and_then(Error::refusal);
         let knows = knows(known, refused.as_ref(), refusal.as_ref());
         self.outcome.is_news = knows == Knows::Better;
         self.outcome.refusal = refusal;
         self.outcome.errors.extend(refused);
         match knows {
-            // The status of an object that ends with its finalizer is nobody's to read.
-            Knows::Well if releases && self.outcome.errors.is_empty() => {
-                self.set_finalizer(plan.finalizer).await
-            }
-            Knows::Well => self.status(plan).await,
+            Knows::Well => self.tell(requests).await,
             Knows::Better | Knows::Nothing => Ok(()),
         }
     }
 
-    /// In order; one that is refused holds back those after it, for they may rely on it.
-    async fn children<S, E>(&mut self, plan: &Plan<S, E>, caches: &Caches) -> Result<(), Error> {
-        for child in &plan.children {
-            self.apply(child, caches).await?;
-        }
-        for deletion in &plan.deletions {
-            self.delete(deletion).await?;
-        }
-        for nudge in &plan.nudges {
-            self.nudge(nudge, caches).await?;
+    async fn tell(&mut self, requests: &[Request]) -> Result<(), Error> {
+        for request in requests.iter().filter(|request| request.is_status()) {
+            self.send(request).await?;
         }
         Ok(())
     }
 
+    async fn send(&mut self, request: &Request) -> Result<(), Error> {
+        match request {
+            Request::Finalizers(finalizers) => self.set_finalizers(finalizers).await,
+            Request::Apply(apply) => self.apply(apply).await,
+            Request::Taken { id, owner } => {
+                Err(Error::Foreign { object: id.to_string(), owner: owner.clone() })
+            }
+            Request::Delete(deletion) => self.delete(deletion).await,
+            Request::Annotate { id, annotations, version } => {
+                self.annotate(id, annotations, version.as_ref()).await
+            }
+            Request::LetGo { gone, finalizers } => {
+                self.check_gone(gone).await?;
+                self.set_finalizers(finalizers).await
+            }
+            Request::Status(status) => self.status(status).await,
+        }
+    }
+
     fn id(&self) -> ObjectId {
-        ObjectId { resource: self.actor.resource.clone(), key: ObjectKey::of(self.object) }
+        ObjectId { resource: self.actor.terms.resource.clone(), key: ObjectKey::of(self.object) }
     }
 
     /// The object's version as far as we know it.
@@ -237,8 +302,8 @@ impl<'a> Task<'a> {
     fn reference(&self) -> ObjectReference {
         let meta = &self.object.metadata;
         ObjectReference {
-            api_version: Some(self.actor.resource.api_version.clone()),
-            kind: Some(self.actor.resource.kind.clone()),
+            api_version: Some(self.actor.terms.resource.api_version.clone()),
+            kind: Some(self.actor.terms.resource.kind.clone()),
             name: meta.name.clone(),
             namespace: meta.namespace.clone(),
             uid: meta.uid.clone(),
@@ -247,21 +312,43 @@ impl<'a> Task<'a> {
         }
     }
 
-    /// Sends one request that may change something, and remembers what the caches must show after it.
+    /// Sends one request that may change something. A process that has slept too long to be sure that it still leads sends
+    /// nothing, and what it sends does not outlive its lease.
     async fn write<T>(
         &mut self,
         verb: &'static str,
         id: &ObjectId,
         request: impl Future<Output = kube::Result<T>>,
     ) -> Result<T, Error> {
+        let term = &self.actor.term;
+        let deposed = || Error::Deposed { verb, object: id.to_string() };
+        if !term.lasts() {
+            return Err(deposed());
+        }
         self.outcome.writes += 1;
-        let answer = timeout(ANSWER, request).await;
+        let answer = tokio::select! {
+            answer = timeout(ANSWER, request) => answer,
+            () = term.over() => return Err(deposed()),
+        };
         debug!(verb, child = %id, ok = matches!(answer, Ok(Ok(_))), "asked the API server");
         match answer {
             Err(_) => Err(Error::NoAnswer { verb, object: id.to_string() }),
+            Ok(Err(kube::Error::Api(status)))
+                if conflict::is_with_ourselves(&status, &self.actor.manager) =>
+            {
+                Err(Error::WithOurselves { verb, object: id.to_string() })
+            }
             Ok(Err(error)) => Err(refused(verb, id, &error)),
             Ok(Ok(answer)) => Ok(answer),
         }
+    }
+
+    /// The version that an object has since this plan wrote it.
+    fn written_version(&self, id: &ObjectId) -> Option<String> {
+        self.outcome.expectations.iter().find_map(|known| match &known.wrote {
+            Wrote::Version(version) if known.id == *id => Some(version.clone()),
+            Wrote::Version(_) | Wrote::Gone(_) => None,
+        })
     }
 
     fn expect(&mut self, id: ObjectId, wrote: Wrote) {
@@ -278,7 +365,7 @@ impl<'a> Task<'a> {
     }
 }
 
-/// What a plan's status knows of how its children fared.
+/// What a plan's status knows of how its requests fared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Knows {
     /// It says how they fared.
@@ -318,6 +405,10 @@ fn api(client: &Client, resource: &ApiResource, key: &ObjectKey) -> Api<DynamicO
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::{Child, Finalizer};
+    use http::{Method, StatusCode};
+    use k8s_openapi::api::core::v1::Pod;
+    use serde_json::json;
 
     fn error(object: &str, fault: Fault) -> Error {
         Error::Refused { verb: "apply", object: object.to_owned(), fault, message: String::new() }
@@ -328,7 +419,8 @@ mod tests {
         let away = || error("HelmRelease shop/web", Fault::Unreachable);
         let forbidden = error("HelmRelease shop/web", Fault::Forbidden);
         let faster = error("HelmRelease shop/web", Fault::Conflict);
-        let known: Vec<Refusal> = away().refusal().into_iter().collect();
+        let deposed = Error::Deposed { verb: "apply", object: "HelmRelease shop/web".to_owned() };
+        let known: Vec<Refusal> = away().refusal(Deed::Make).into_iter().collect();
         let table = [
             ("nothing was refused", &[][..], None, Knows::Well),
             ("refused as before", &known, Some(away()), Knows::Well),
@@ -336,10 +428,61 @@ mod tests {
             ("refused otherwise than before", &known, Some(forbidden), Knows::Better),
             ("done at last", &known, None, Knows::Better),
             ("somebody was faster", &[], Some(faster), Knows::Nothing),
+            ("somebody else leads", &[], Some(deposed), Knows::Nothing),
         ];
         for (name, known, refused, expected) in table {
-            let refusal = refused.as_ref().and_then(Error::refusal);
+            let refusal = refused.as_ref().and_then(|refused| refused.refusal(Deed::Make));
             assert_eq!(knows(known, refused.as_ref(), refusal.as_ref()), expected, "{name}");
         }
+    }
+
+    fn object() -> DynamicObject {
+        serde_json::from_value(json!({"apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {"name": "web", "namespace": "shop", "uid": "ours", "resourceVersion": "1"}}))
+        .unwrap()
+    }
+
+    fn plan() -> Plan<serde_json::Value> {
+        let child = Child::new::<Pod>("shop", "web").spec(json!({"a": 1}));
+        Plan { children: vec![child], ..Plan::only_status(Finalizer::Hold, json!({"said": true})) }
+    }
+
+    /// What becomes of a plan for a new object at an API server that answers so to a PATCH.
+    async fn outcome(
+        term: Term,
+        known: &[Refusal],
+        patch: (StatusCode, serde_json::Value),
+    ) -> (Outcome, Vec<String>) {
+        let (client, asked) = testing::answering(move |method| match *method {
+            Method::PATCH => patch.clone(),
+            _ => testing::status(404),
+        });
+        let actor = Actor { term, ..testing::actor(client) };
+        let requests = actor.requests(&object(), &plan(), &Caches::default()).unwrap();
+        let outcome = actor.carry_out(&object(), &requests, known, "r1").await;
+        let asked = asked.lock().unwrap();
+        (outcome, asked.iter().map(|(method, (address, _))| format!("{method} {address}")).collect())
+    }
+
+    #[tokio::test]
+    async fn a_finalizer_that_is_refused_is_a_refusal_and_nothing_is_made() {
+        let (outcome, asked) = outcome(Term::endless(), &[], testing::status(403)).await;
+        assert_eq!(asked.len(), 1, "{asked:?}");
+        let refusal = outcome.refusal.expect("a refusal");
+        assert_eq!((refusal.cause, outcome.is_news), (Cause::Forbidden, true));
+        assert!(refusal.message.contains("finalizers of ConfigMap shop/web"), "{}", refusal.message);
+        // The next plan knows of it: its status may say so.
+        let (again, asked) = self::outcome(Term::endless(), &[refusal], testing::status(403)).await;
+        assert!(!again.is_news && asked.iter().any(|asked| asked.contains("/status")), "{asked:?}");
+    }
+
+    #[tokio::test]
+    async fn a_process_that_may_have_lost_its_lease_writes_nothing() {
+        let written = || (StatusCode::OK, json!({"metadata": {"name": "web", "resourceVersion": "2"}}));
+        let (lost, asked) = outcome(Term::ended(), &[], written()).await;
+        assert_eq!((asked, lost.writes), (Vec::<String>::new(), 0));
+        assert!(lost.errors.iter().all(Error::is_stale) && lost.refusal.is_none(), "{:?}", lost.errors);
+        let (held, asked) = outcome(Term::endless(), &[], written()).await;
+        assert_eq!((held.writes, asked.len()), (3, 4), "finalizer, look, child, status: {asked:?}");
     }
 }

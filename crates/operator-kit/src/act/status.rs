@@ -1,29 +1,21 @@
 //! The status: written as a whole, and only if it says something else than before.
 
 use kube::api::{Patch, PatchParams};
-use serde::Serialize;
 use serde_json::{Value, json};
-use tracing::{debug, info};
+use tracing::info;
 
 use super::{Error, Task, api};
-use crate::plan::Plan;
 
 impl Task<'_> {
-    pub(super) async fn status<S: Serialize, E>(&mut self, plan: &Plan<S, E>) -> Result<(), Error> {
+    pub(super) async fn status(&mut self, desired: &Value) -> Result<(), Error> {
         let id = self.id();
-        let desired = serde_json::to_value(&plan.status)
-            .map_err(|source| Error::Status { object: id.to_string(), source })?;
-        let current = self.object.data.get("status").cloned().unwrap_or_default();
-        if !differs(&current, &desired, self.actor.clocks) {
-            debug!("the status says it already");
-            return Ok(());
-        }
-        info!(conditions = summary(&desired), "writing the status");
+        info!(conditions = summary(desired), "writing the status");
         let meta = &self.object.metadata;
+        let resource = &self.actor.terms.resource;
         // Locked by uid and version: a status that was decided on an old object, or by an operator that has lost its
         // lease, is refused.
         let patch = Patch::Apply(json!({
-            "apiVersion": self.actor.resource.api_version, "kind": self.actor.resource.kind,
+            "apiVersion": resource.api_version, "kind": resource.kind,
             "metadata": {
                 "name": meta.name, "namespace": meta.namespace, "uid": meta.uid,
                 "resourceVersion": self.version(),
@@ -31,24 +23,39 @@ impl Task<'_> {
             "status": desired}));
         // Forced: the status of our own kind is ours alone, and one that somebody edited by hand must not stay wrong.
         let params = PatchParams::apply(&self.actor.manager).force();
-        let api = api(&self.actor.client, &self.actor.resource, &id.key);
+        let api = api(&self.actor.client, resource, &id.key);
         let request = api.patch_status(&id.key.name, &params, &patch);
         let written = self.write("write the status of", &id, request).await?;
         self.expect_own(&written);
-        let sent = self.actor.announcer.announce(&current, &desired, &self.reference()).await;
+        let before = self.object.data.get("status").unwrap_or(&Value::Null);
+        let term = &self.actor.term;
+        let sent = self.actor.announcer.announce(before, desired, &self.reference(), term).await;
         self.outcome.writes += sent;
         Ok(())
     }
 }
 
-/// Whether `desired` says something else than `current`; the fields in `clocks` only tell the time.
-fn differs(current: &Value, desired: &Value, clocks: &[&str]) -> bool {
+/// Whether `desired` says something else than `current`; the fields in `clocks` only tell the time. Conditions of types that
+/// we do not say are somebody else's.
+pub(super) fn differs(current: &Value, desired: &Value, clocks: &[&str]) -> bool {
+    let said = types(desired);
     let told = |status: &Value| {
         let mut told = status.as_object().cloned().unwrap_or_default();
         told.retain(|key, value| !clocks.contains(&key.as_str()) && !value.is_null());
+        if let Some(conditions) = told.get_mut("conditions").and_then(Value::as_array_mut) {
+            conditions.retain(|condition| said.contains(&type_of(condition)));
+        }
         told
     };
     told(current) != told(desired)
+}
+
+fn types(status: &Value) -> Vec<&str> {
+    status.get("conditions").and_then(Value::as_array).into_iter().flatten().map(type_of).collect()
+}
+
+fn type_of(condition: &Value) -> &str {
+    condition.get("type").and_then(Value::as_str).unwrap_or_default()
 }
 
 /// `Ready=False/Installing Reconciling=True/...`, for the log.
@@ -80,6 +87,21 @@ mod tests {
         ];
         for (name, current, desired, expected) in table {
             assert_eq!(differs(&current, &desired, &["lastReconcileTime"]), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_condition_of_somebody_else_is_no_difference() {
+        let ours = json!({"type": "Ready", "status": "True"});
+        let theirs = json!({"type": "Foo", "status": "True"});
+        let status = |conditions: &[&Value]| json!({ "conditions": conditions });
+        let table = [
+            ("beside ours", status(&[&ours, &theirs]), status(&[&ours]), false),
+            ("before ours", status(&[&theirs, &ours]), status(&[&ours]), false),
+            ("instead of ours", status(&[&theirs]), status(&[&ours]), true),
+        ];
+        for (name, current, desired, expected) in table {
+            assert_eq!(differs(&current, &desired, &[]), expected, "{name}");
         }
     }
 

@@ -33,10 +33,17 @@ impl Kept {
     pub(crate) fn read<K: DeserializeOwned>(&self) -> Result<K, serde_json::Error> {
         let text = decompress_with_dict(&self.packed, self.length, &self.sample)
             .map_err(serde_json::Error::custom)?;
-        // The words for what is wrong must not tell a column, which moves with every change of something else.
-        serde_json::from_slice(&text)
-            .or_else(|_| serde_json::from_value(serde_json::from_slice::<Value>(&text)?))
+        serde_json::from_slice(&text).or_else(|_| explained(serde_json::from_slice(&text)?))
     }
+}
+
+/// Reads a value, or says which field is wrong, and no column, which moves with every change of something else.
+fn explained<K: DeserializeOwned>(value: Value) -> Result<K, serde_json::Error> {
+    serde_path_to_error::deserialize(value).map_err(|error| {
+        let path = error.path().to_string();
+        let wrong = error.into_inner();
+        if path == "." { wrong } else { serde_json::Error::custom(format!("{path}: {wrong}")) }
+    })
 }
 
 /// Packs the objects of one kind.
@@ -122,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_without_a_place_in_the_text() {
+    fn what_is_wrong_is_told_by_its_field_and_not_by_its_place_in_the_text() {
         #[derive(Debug, serde::Deserialize)]
         struct Strict {
             #[serde(rename = "spec")]
@@ -130,6 +137,6 @@ mod tests {
         }
         let kept = Packer::new().pack(&object("a", &json!("text")), Vec::new());
         let told = kept.read::<Strict>().unwrap_err().to_string();
-        assert_eq!(told, "invalid type: string \"text\", expected u8");
+        assert_eq!(told, "spec: invalid type: string \"text\", expected u8");
     }
 }

@@ -13,7 +13,7 @@ use crate::freshness::version_number;
 use crate::object::ObjectKey;
 
 /// How far a cache has come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Progress {
     /// Nothing is known yet.
     Starting,
@@ -21,6 +21,8 @@ pub(crate) enum Progress {
     NotInstalled,
     /// It shows what the cluster has.
     Synced,
+    /// The API server answers that it cannot be listed, for a while now: why.
+    Unlisted(Arc<str>),
 }
 
 /// A namespace, if the kind is watched in some namespaces only; otherwise all of it.
@@ -131,14 +133,14 @@ impl Contents {
         incoming.iter().find(is_older).map(|(key, _)| key)
     }
 
-    /// A kind is known when all its parts are.
+    /// A kind is known when it is known of each part how it stands. One that cannot be listed does not hide the others.
     fn progress(&self) -> Progress {
+        let mut parts = self.parts.values().map(|part| &part.progress);
         let any = |wanted| self.parts.values().any(|part| part.progress == wanted);
-        match (any(Progress::Starting), any(Progress::NotInstalled)) {
-            (true, _) => Progress::Starting,
-            (false, true) => Progress::NotInstalled,
-            (false, false) => Progress::Synced,
-        }
+        let known = [Progress::Starting, Progress::NotInstalled, Progress::Synced]
+            .into_iter()
+            .find(|known| any(known.clone()));
+        known.or_else(|| parts.next().cloned()).unwrap_or(Progress::Synced)
     }
 }
 
@@ -149,6 +151,8 @@ pub(crate) enum Listed {
     First(usize),
     /// Those that are new, changed or gone.
     Again(Vec<Arc<Kept>>),
+    /// The same after a time in which it could not be listed: that it can be is news for everybody.
+    Back(Vec<Arc<Kept>>),
     /// This object as it was before it was last seen: nothing of the list was taken.
     Past(ObjectKey),
 }
@@ -204,14 +208,20 @@ impl KindCache {
     }
 
     pub(crate) fn progress(&self) -> Progress {
-        *self.progress.borrow()
+        self.progress.borrow().clone()
     }
 
-    pub(crate) fn is_installed(&self) -> bool {
-        self.progress() == Progress::Synced
+    /// How far a part has come.
+    pub(crate) fn progress_of(&self, part: &Part) -> Progress {
+        self.read().parts.get(part).map_or(Progress::Starting, |part| part.progress.clone())
     }
 
-    /// Waits until it is known what the cluster has, if only that it does not have the kind.
+    /// How far the part has come that `key` belongs to.
+    pub(crate) fn progress_at(&self, key: &ObjectKey) -> Progress {
+        self.read().part_of(key).map_or(Progress::Starting, |part| part.progress.clone())
+    }
+
+    /// Waits until it is known what the cluster has, if only that it does not have the kind, or does not show it.
     pub(crate) async fn settled(&self) {
         let mut progress = self.progress.subscribe();
         // The sender lives as long as `self`.
@@ -243,16 +253,15 @@ impl KindCache {
                 return Listed::Past(key.clone());
             }
             let state = contents.part(part);
-            let is_first = state.progress != Progress::Synced;
+            let former = std::mem::replace(&mut state.progress, Progress::Synced);
             state.listed_at = state.incoming_since.take();
-            state.progress = Progress::Synced;
             let newest = incoming.values().map(|kept| number_of(&kept.version)).max();
             state.newest = state.newest.max(newest.unwrap_or_default());
             let before = contents.take_part(part);
-            let listed = if is_first {
-                Listed::First(incoming.len())
-            } else {
-                Listed::Again(differences(&before, &incoming))
+            let listed = match former {
+                Progress::Starting | Progress::NotInstalled => Listed::First(incoming.len()),
+                Progress::Synced => Listed::Again(differences(&before, &incoming)),
+                Progress::Unlisted(_) => Listed::Back(differences(&before, &incoming)),
             };
             for (key, kept) in incoming {
                 contents.insert(key, kept);
@@ -295,6 +304,20 @@ impl KindCache {
         };
         self.progress.send_replace(progress);
         gone.into_values().collect()
+    }
+
+    /// The API server does not show this part; tells whether that is new. What was seen before is kept for a comparison with
+    /// the next list, but counts for nothing.
+    pub(crate) fn unlisted(&self, part: &Part, why: &str) -> bool {
+        let (is_new, progress) = {
+            let mut contents = self.write();
+            let state = contents.part(part);
+            let is_new = !matches!(state.progress, Progress::Unlisted(_));
+            state.progress = Progress::Unlisted(why.into());
+            (is_new, contents.progress())
+        };
+        self.progress.send_replace(progress);
+        is_new
     }
 
     /// The names of all objects, in their order.
@@ -393,6 +416,7 @@ mod tests {
         match cache.end_list(&owned, Past::Accepted) {
             Listed::First(count) => vec![format!("first {count}")],
             Listed::Again(changed) => names(&changed),
+            Listed::Back(changed) => [vec!["back".to_owned()], names(&changed)].concat(),
             Listed::Past(key) => panic!("the past of {key}"),
         }
     }
@@ -431,6 +455,23 @@ mod tests {
         list(&cache, None, &[("a", "1")]);
         assert_eq!(names(&cache.not_installed(&None)), ["a"]);
         assert_eq!(cache.progress(), Progress::NotInstalled);
+    }
+
+    #[test]
+    fn a_namespace_that_cannot_be_listed_does_not_hold_the_others_back() {
+        let cache = KindCache::of_parts(["x", "y"].map(|part| Some(part.to_owned())));
+        list(&cache, Some("x"), &[("a", "1")]);
+        assert_eq!(cache.progress(), Progress::Starting);
+        let hidden = Some("y".to_owned());
+        assert!(cache.unlisted(&hidden, "forbidden") && !cache.unlisted(&hidden, "forbidden"), "told once");
+        assert_eq!(cache.progress(), Progress::Synced);
+        let at = |namespace| cache.progress_at(&ObjectKey::namespaced(namespace, "a"));
+        assert_eq!((at("x"), at("y")), (Progress::Synced, Progress::Unlisted("forbidden".into())));
+        // What can be listed again is news for everybody, also if it looks as before; and so is what has gone meanwhile.
+        assert_eq!(list(&cache, Some("y"), &[("b", "2")]), ["back", "b"]);
+        cache.unlisted(&hidden, "forbidden");
+        assert_eq!(list(&cache, Some("y"), &[]), ["back", "b"]);
+        assert_eq!(at("y"), Progress::Synced);
     }
 
     #[test]

@@ -15,11 +15,13 @@ use serde::de::DeserializeOwned;
 pub(crate) use kept::Kept;
 pub(crate) use kind::{KindCache, Listed, Part, Past, Progress};
 
-use crate::object::{ObjectKey, resource_of};
+use crate::object::{ObjectKey, plural_name, resource_of};
 
 /// What a cache knows of an object.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Sight<K> {
+    /// Nothing: the kind cannot be listed there, or has not been yet; why.
+    Unknown(String),
     /// The cluster does not have this kind.
     NotInstalled,
     /// There is no such object.
@@ -35,7 +37,61 @@ impl<K> Sight<K> {
     pub fn present(&self) -> Option<&K> {
         match self {
             Sight::Present(object) => Some(object),
-            Sight::NotInstalled | Sight::Absent | Sight::Unreadable(_) => None,
+            Sight::Unknown(_) | Sight::NotInstalled | Sight::Absent | Sight::Unreadable(_) => None,
+        }
+    }
+
+    /// The same of another kind.
+    pub fn map<T>(self, map: impl FnOnce(K) -> T) -> Sight<T> {
+        match self {
+            Sight::Unknown(why) => Sight::Unknown(why),
+            Sight::NotInstalled => Sight::NotInstalled,
+            Sight::Absent => Sight::Absent,
+            Sight::Unreadable(why) => Sight::Unreadable(why),
+            Sight::Present(object) => Sight::Present(map(object)),
+        }
+    }
+}
+
+/// What is known of some objects of a kind.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Found<K> {
+    /// Nothing yet: the watch has only begun, or has not been asked for.
+    NotYet,
+    /// The API server does not let us list them, or cannot; why.
+    Unlisted(String),
+    /// The cluster does not have the kind.
+    NotInstalled,
+    /// These exist, in the order of their names.
+    Objects(Vec<K>),
+}
+
+impl<K> Found<K> {
+    /// Those that are seen.
+    pub fn objects(&self) -> &[K] {
+        match self {
+            Found::Objects(objects) => objects,
+            Found::NotYet | Found::Unlisted(_) | Found::NotInstalled => &[],
+        }
+    }
+
+    /// The same of something else.
+    pub fn map<T>(self, map: impl FnMut(K) -> T) -> Found<T> {
+        match self {
+            Found::NotYet => Found::NotYet,
+            Found::Unlisted(why) => Found::Unlisted(why),
+            Found::NotInstalled => Found::NotInstalled,
+            Found::Objects(objects) => Found::Objects(objects.into_iter().map(map).collect()),
+        }
+    }
+
+    /// What is known at this stage; the objects only if the cache shows them.
+    pub(crate) fn at(progress: &Progress, objects: impl FnOnce() -> Vec<K>) -> Self {
+        match progress {
+            Progress::Starting => Found::NotYet,
+            Progress::Unlisted(why) => Found::Unlisted(why.to_string()),
+            Progress::NotInstalled => Found::NotInstalled,
+            Progress::Synced => Found::Objects(objects()),
         }
     }
 }
@@ -50,44 +106,42 @@ impl Caches {
     where
         K: Resource<DynamicType = ()> + DeserializeOwned,
     {
-        let Some(cache) = self.of(&resource_of::<K>()).filter(|cache| cache.is_installed()) else {
-            return Sight::NotInstalled;
-        };
-        match cache.get(key) {
-            None => Sight::Absent,
-            Some(kept) => kept
+        let Some(cache) = self.of(&resource_of::<K>()) else { return Sight::NotInstalled };
+        match (cache.progress_at(key), cache.get(key)) {
+            (Progress::Starting, _) => {
+                Sight::Unknown(format!("{} have not been listed yet", plural_name(&resource_of::<K>())))
+            }
+            (Progress::Unlisted(why), _) => Sight::Unknown(why.to_string()),
+            (Progress::NotInstalled, _) => Sight::NotInstalled,
+            (Progress::Synced, None) => Sight::Absent,
+            (Progress::Synced, Some(kept)) => kept
                 .read()
                 .map_or_else(|error: serde_json::Error| Sight::Unreadable(error.to_string()), Sight::Present),
         }
-    }
-
-    /// Whether the cluster has a kind.
-    #[must_use]
-    pub fn is_installed<K: Resource<DynamicType = ()>>(&self) -> bool {
-        self.of(&resource_of::<K>()).is_some_and(|cache| cache.is_installed())
     }
 
     pub(crate) fn of(&self, resource: &ApiResource) -> Option<&Arc<KindCache>> {
         self.0.get(resource)
     }
 
-    /// The readable objects of a kind that are found by a name, in the order of their own.
+    /// The readable objects of a kind in the namespace of `name` that are found by it.
     #[must_use]
-    pub fn named<K>(&self, name: &ObjectKey) -> Vec<K>
+    pub fn named<K>(&self, name: &ObjectKey) -> Found<K>
     where
         K: Resource<DynamicType = ()> + DeserializeOwned,
     {
-        self.found(&resource_of::<K>(), name).iter().filter_map(|(_, kept)| kept.read().ok()).collect()
+        let resource = resource_of::<K>();
+        let Some(cache) = self.of(&resource) else { return Found::NotInstalled };
+        Found::at(&cache.progress_at(name), || {
+            cache.named(name).iter().filter_map(|(_, kept)| kept.read().ok()).collect()
+        })
     }
 
     /// Which objects of a kind are found by a name.
     #[must_use]
     pub fn keys_named<K: Resource<DynamicType = ()>>(&self, name: &ObjectKey) -> Vec<ObjectKey> {
-        self.found(&resource_of::<K>(), name).into_iter().map(|(key, _)| key).collect()
-    }
-
-    fn found(&self, resource: &ApiResource, name: &ObjectKey) -> Vec<(ObjectKey, Arc<Kept>)> {
-        self.of(resource).map(|cache| cache.named(name)).unwrap_or_default()
+        let found = self.of(&resource_of::<K>()).map(|cache| cache.named(name)).unwrap_or_default();
+        found.into_iter().map(|(key, _)| key).collect()
     }
 
     /// An object as it came.

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 #[derive(KubeSchema, Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Approvals {
-    /// true lets no installation or change happen without a claim that approves exactly that.
+    /// true lets no installation or change happen without a claim that approves exactly that. false lifts nothing that the
+    /// catalog policy requires.
     #[serde(default)]
     pub required: bool,
 

@@ -43,6 +43,16 @@ const EXACT_VERSION: &str =
     validation = rule::block(
         "has(self.url) || !(has(self.secretRef) || has(self.certSecretRef) || has(self.insecure))",
         "spec.chart has secretRef, certSecretRef or insecure; expected these only beside spec.chart.url, because a referenced source has its own"
+    ),
+    // Also keeps anybody from setting it beforehand.
+    validation = rule::block_found(
+        "!has(self.replace) || self.replace == self.name",
+        "\"spec.chart.replace is '\" + self.replace + \"' and spec.chart.name is '\" + self.name + \"'; expected spec.chart.replace only with the same name\""
+    ),
+    // Flux takes another name for another release: it uninstalls the one that runs.
+    validation = rule::block_found(
+        "self.name == oldSelf.name || (has(self.replace) && self.replace == self.name)",
+        "\"spec.chart.name was '\" + oldSelf.name + \"' and would become '\" + self.name + \"'; expected no change, because Flux would uninstall the running release and its volumes would be lost: if that is meant, set spec.chart.replace to the new name in the same change\""
     )
 )]
 #[serde(rename_all = "camelCase")]
@@ -61,10 +71,17 @@ pub struct Chart {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source_ref: Option<ChartSourceRef>,
 
-    /// The chart's name in its source.
+    /// The chart's name in its source. Another name means another release to Flux, which uninstalls the one that runs: it is
+    /// refused unless replace says that this is meant.
     #[schemars(length(min = 1, max = 253))]
     #[x_kube(validation = rule::like("spec.chart.name", r"^\S+$", "the name of a chart, such as nextcloud"))]
     pub name: String,
+
+    /// The name of the new chart, in the same change that gives name to it: says that the running release may be uninstalled
+    /// and its volumes lost. Must be the same as name, and does nothing else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 253))]
+    pub replace: Option<String>,
 
     /// The exact version, such as 1.2.3. A referenced OCIRepository has a tag of its own: nothing is changed until both
     /// agree.
@@ -139,6 +156,17 @@ pub enum ChartSourceKind {
     OciRepository,
     /// A chart repository with an index.
     HelmRepository,
+}
+
+impl ChartSourceKind {
+    /// The kind, as Kubernetes names it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            ChartSourceKind::OciRepository => "OCIRepository",
+            ChartSourceKind::HelmRepository => "HelmRepository",
+        }
+    }
 }
 
 /// A Secret of the same namespace.

@@ -28,7 +28,8 @@ pub use release::{
     UninstallPolicy, UpgradePolicy,
 };
 pub use status::{
-    ApplicationInstanceStatus, AppliedChart, ApprovedChange, Endpoint, HelmReleaseRef, SuccessfulRelease,
+    ApplicationInstanceStatus, AppliedChart, ApprovedChange, ChartTrouble, Endpoint, HelmReleaseRef,
+    SuccessfulRelease,
 };
 pub use values::{KeyRef, Values, ValuesSource};
 pub use vocabulary::{Blocked, Degraded, Deleting, Ready, Reconciling, Suspended};
@@ -106,6 +107,11 @@ use crate::rule;
     validation = rule::block(
         "!has(oldSelf.release) || has(self.release)",
         "spec.release was set and would be removed; expected no change, because it says which release belongs to this instance: delete the instance and create another"
+    ),
+    // Without it, removing a chart and giving another would be a way around the rule of its name.
+    validation = rule::block(
+        "!has(oldSelf.chart) || has(self.chart)",
+        "spec.chart was set and would be removed; expected no change, because what it installed would be left without a chart: delete the instance and create another"
     )
 )]
 #[serde(rename_all = "camelCase")]
@@ -118,7 +124,7 @@ pub struct ApplicationInstanceSpec {
     #[serde(default)]
     pub mode: Mode,
 
-    /// The chart and where it comes from. Needed in mode managed, not allowed in mode placeholder.
+    /// The chart and where it comes from. Needed in mode managed, not allowed in mode placeholder; cannot be removed later.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chart: Option<Chart>,
 
@@ -191,7 +197,8 @@ pub struct ApplicationInstanceSpec {
     #[serde(default, skip_serializing_if = "is_default")]
     pub approvals: Approvals,
 
-    /// The service account in whose name Flux writes the application's objects. Without it Flux uses its own rights.
+    /// The service account in whose name Flux writes the application's objects. Without it the one of the operator's flag
+    /// --default-service-account; without that too Flux uses its own rights, which are those of a cluster administrator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 253))]
     #[x_kube(validation = rule::object_name("spec.serviceAccountName"))]
@@ -317,6 +324,8 @@ mod tests {
             "helmReleaseRef": {"name": "shop", "namespace": "shop"},
             "lastAppliedChart": {"sourceType": "oci", "url": "oci://here", "name": "shop", "version": "1.2.3"},
             "lastSuccessfulRelease": {"chartVersion": "1.2.3+abc", "revision": 2, "time": "2026-01-02T03:04:05Z"},
+            "secretValues": true,
+            "chartTrouble": {"change": "abc", "message": "could not load chart", "since": "2026-01-02T03:04:05Z"},
             "endpoints": [{"name": "s3", "url": "http://shop", "type": "s3", "notes": "inside only"}],
             "lastReconcileTime": "2026-01-02T03:04:05Z",
         });

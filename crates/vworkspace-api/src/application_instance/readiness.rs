@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use crate::Duration;
 use crate::rule;
 
-/// One check of a Service of the instance's own namespace.
+/// One check of a Service of the instance's own namespace. The Service must lead to pods: one of type ExternalName, or without
+/// a selector, could lead anywhere and is not asked.
 #[derive(KubeSchema, Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[x_kube(validation = rule::block_found(
     "has(self.http) != has(self.tcp)",

@@ -37,6 +37,16 @@ pub struct ApplicationInstanceStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_approved_change: Option<ApprovedChange>,
 
+    /// true while Flux's words can quote values of a Secret: a release with such values was, or may have been, handed to
+    /// Flux, and none without has been seen to succeed since. Its words are then told without what could be a value. Not set otherwise.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub secret_values: bool,
+
+    /// What keeps Flux from loading the chart, while it does and the source itself reports no failure. After a minute Ready
+    /// says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chart_trouble: Option<ChartTrouble>,
+
     /// Where the application is reached, from its Services and Ingresses.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64))]
@@ -100,7 +110,8 @@ pub struct SuccessfulRelease {
     /// The digest of the chart in its registry, for OCI.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub oci_digest: Option<String>,
-    /// The change of the spec that it carries, as its HelmRelease names it (label apps.vworkspace.io/change).
+    /// The change of the spec that it carries, as its HelmRelease names it (annotation
+    /// apps.vworkspace.io/change-digest).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub change: Option<String>,
     /// When it was seen to have succeeded.
@@ -108,12 +119,32 @@ pub struct SuccessfulRelease {
     pub time: Time,
 }
 
+/// A chart that Flux cannot load.
+#[derive(KubeSchema, Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ChartTrouble {
+    /// The change of the spec that waits for it, as its HelmRelease names it (label apps.vworkspace.io/change).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub change: Option<String>,
+    /// In Flux's words.
+    pub message: String,
+    /// When it was first seen.
+    #[schemars(schema_with = "time")]
+    pub since: Time,
+}
+
 /// A change that was approved.
 #[derive(KubeSchema, Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ApprovedChange {
-    /// The digest of the change.
+    /// The digest that the claim was about: of the change, of the chart and of the version of the values.
     pub digest: String,
+    /// The digest of the change of the spec alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub change: Option<String>,
+    /// The digest of the chart in its registry, for OCI: Flux gets this one, wherever the tag points to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chart_digest: Option<String>,
     /// The id of the claim that approved it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claim_id: Option<String>,

@@ -12,7 +12,10 @@ const RELEASE: &str =
 const SOURCE: &str = "kubectl describe ocirepository,helmrepository -n {namespace} -l app.vworkspace.io/application-instance={name}";
 const PODS: &str = "kubectl get pods -n {namespace}";
 const SERVICES: &str = "kubectl get svc,ingress,endpointslices -n {namespace}";
-const EVENTS: &str = "kubectl get events -n {namespace} --sort-by=.lastTimestamp";
+/// Not `get events --sort-by`: no field of an Event tells the time of all of them, this command knows which to take.
+const EVENTS: &str = "kubectl events -n {namespace}";
+/// Flux's labels name the release, which need not be called as the instance is. Pods do not have them.
+const RELEASE_OBJECTS: &str = "kubectl get all,pvc,ingress -n {namespace} -l helm.toolkit.fluxcd.io/namespace={namespace},helm.toolkit.fluxcd.io/name=$(kubectl get applicationinstance -n {namespace} {name} -o jsonpath='{.spec.release.name}')";
 const ANNOTATIONS: &str =
     "kubectl get applicationinstance -n {namespace} {name} -o jsonpath='{.metadata.annotations}'";
 const CATALOG_POLICY: &str = "kubectl get configmap -n vworkspace-system vworkspace-catalog-policy -o yaml";
@@ -71,11 +74,12 @@ conditions! {
         }
         True HelmReleaseReadyWithWarnings seed "0.1.0" {
             meaning: "The application is available, but something deserves attention before the next \
-                      change: a Helm test that failed and is ignored, or a chart or values key marked as \
-                      deprecated. The message has the text.",
+                      change: a Helm test that failed and is ignored, an ExternalSecret that cannot be \
+                      refreshed while its Secret is there, or a chart or values key marked as deprecated. \
+                      The message has the text.",
             look: [DESCRIBE, RELEASE],
-            fix: "Read the message: replace the deprecated key or chart, or repair the test. The warning \
-                  goes with the next successful release.",
+            fix: "Read the message: replace the deprecated key or chart, repair the test, or see why the \
+                  store of the ExternalSecret does not answer. The warning goes when it is put right.",
         }
         True Placeholder ours "0.1.0" {
             meaning: "The instance is a placeholder (spec.mode): there is nothing to install, it only \
@@ -95,8 +99,8 @@ conditions! {
                   apps.vworkspace.io/retry=\"$(date +%s)\".",
         }
         False ChartUnreachable seed "0.1.0" {
-            meaning: "The registry or repository that holds the chart does not answer, or refuses us. \
-                      Nothing is installed yet, or a new version waits for it; a release that already runs \
+            meaning: "The registry or repository that holds the chart does not answer, or refuses us, or \
+                      Flux has not been able to load the chart for a minute. Nothing is installed yet, or a new version waits for it; a release that already runs \
                       is not touched.",
             look: [SOURCE, SOURCE_CONTROLLER],
             fix: "Restore the way to the chart source: address, DNS, proxy, pull credentials, certificate. \
@@ -299,9 +303,10 @@ conditions! {
         }
         True MaintenanceWindow seed "0.1.0" {
             meaning: "A maintenance window of the spec or of the catalog policy is open: inside it nothing \
-                      is changed.",
+                      is changed. Or it was open and cannot be read any more: the message says what is wrong.",
             look: [SPEC, CATALOG_POLICY],
-            fix: "Wait for the window to close; the message says when. To go on at once, change the window.",
+            fix: "Wait for the window to close; the message says when. To go on at once, change the window. \
+                  One that cannot be read has to be corrected or removed.",
         }
         False Active seed "0.1.0" {
             meaning: "Reconciliation is not paused.",
@@ -333,7 +338,7 @@ conditions! {
         True MissingChartSource seed "0.1.0" {
             meaning: "The chart or its version does not exist at the source, the source is not on the list \
                       of allowed ones, or the source that spec.chart.sourceRef names is absent or points to \
-                      another version.",
+                      another chart or version.",
             look: [SPEC, SOURCE, CATALOG_POLICY],
             fix: "Correct spec.chart (url, name, version), publish the version, or have the source added to \
                   allowedChartSources in the catalog policy.",
@@ -402,10 +407,7 @@ conditions! {
         True WaitingForChildResources seed "0.1.0" {
             meaning: "The release is gone, but some of its objects, or pods of theirs, have not ended yet. \
                       The message names them.",
-            look: [
-                "kubectl get all,pvc,ingress -n {namespace} -l app.kubernetes.io/managed-by=Helm",
-                EVENTS,
-            ],
+            look: [RELEASE_OBJECTS, PODS, EVENTS],
             fix: "Look at the objects that the message names: a finalizer whose controller is gone, or a \
                   pod that does not stop, on a node that may be lost.",
         }

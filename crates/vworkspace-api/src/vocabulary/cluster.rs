@@ -161,7 +161,7 @@ conditions! {
         False ControllerDegraded seed "0.1.0" {
             meaning: "At least one required controller is installed but not well; the message lists which \
                       and why.",
-            look: [CONTROLLER_PODS, CONTROLLER_DEPLOYMENTS, "kubectl get events -A --field-selector type=Warning --sort-by=.lastTimestamp"],
+            look: [CONTROLLER_PODS, CONTROLLER_DEPLOYMENTS, "kubectl events -A --types=Warning"],
             fix: "Look at the logs and events of the controller that the message names: the operator \
                   reports it and does not repair it.",
         }

@@ -2,9 +2,16 @@
 
 use super::*;
 
-fn read(data: &[(&str, &str)]) -> Result<CatalogPolicy, String> {
+/// What can be read of it.
+fn part(data: &[(&str, &str)]) -> CatalogPolicy {
     let data = data.iter().map(|(key, text)| ((*key).to_owned(), (*text).to_owned())).collect();
-    CatalogPolicy::read(&data).map_err(|error| error.to_string())
+    CatalogPolicy::read(&data)
+}
+
+/// All of it, or what is wrong with it.
+fn read(data: &[(&str, &str)]) -> Result<CatalogPolicy, String> {
+    let policy = part(data);
+    policy.problem().map_or(Ok(policy), Err)
 }
 
 fn allowing(sources: &[&str]) -> CatalogPolicy {
@@ -116,6 +123,93 @@ fn a_window_applies_to_those_it_names_or_to_all() {
 }
 
 #[test]
+fn what_can_be_read_of_a_policy_holds_whatever_else_is_wrong_with_it() {
+    let good = "- {name: good, schedule: 0 2 * * *, duration: 2h}\n";
+    let bad = "- {name: bad, schedule: 0 2 * * *, duration: 2h, timeZone: Mars/Base}\n";
+    let misspelt = "- {name: bad, schedule: 0 2 * * *, duration: 2h, timezone: UTC}\n";
+    let (here, there) = ("- oci://here.example\n", "- oci://there.example\n");
+    // Windows, sources; how many of the windows, whether here and there are allowed, and the problems.
+    let table = [
+        (format!("{bad}{good}"), String::new(), 1, (true, true), &["line 1: maintenanceWindows['bad']"][..]),
+        (format!("{good}{misspelt}"), String::new(), 1, (true, true), &["line 2: unknown field `timezone`"]),
+        (
+            format!("{misspelt}{good}{bad}- 5\n"),
+            String::new(),
+            1,
+            (true, true),
+            &[
+                "line 1: unknown field `timezone`",
+                "line 3: maintenanceWindows['bad']",
+                "line 4: invalid type",
+            ],
+        ),
+        (good.repeat(2), String::new(), 2, (true, true), &["line 2: name is 'good'"]),
+        (format!("{good}- {{"), String::new(), 0, (true, true), &["key maintenanceWindows"]),
+        (good.to_owned(), format!("{here}- there.example\n"), 1, (true, false), &["line 2: 'there.example'"]),
+        (String::new(), format!("{here}- a: b\n{there}"), 0, (true, true), &["line 2: "]),
+        (String::new(), "- there.example\n".to_owned(), 0, (false, false), &["line 1: 'there.example'"]),
+        (good.to_owned(), "a: b".to_owned(), 1, (false, false), &["key allowedChartSources"]),
+        (bad.to_owned(), here.to_owned(), 0, (true, false), &["line 1: maintenanceWindows['bad']"]),
+    ];
+    for (windows, sources, count, allowed, problems) in table {
+        let policy = part(&[(WINDOWS, &windows), (SOURCES, &sources)]);
+        let told = policy.problem().expect("a problem");
+        assert_eq!(policy.windows_of("shop", "web").len(), count, "{windows}{sources}: {told}");
+        let allows = |host: &str| policy.allows(&format!("oci://{host}.example/web"));
+        assert_eq!((allows("here"), allows("there")), allowed, "{windows}{sources}: {told}");
+        assert_eq!(told.matches("ConfigMap vworkspace-catalog-policy").count(), problems.len(), "{told}");
+        for problem in problems {
+            assert!(told.contains(problem), "no {problem} in {told}");
+        }
+    }
+}
+
+#[test]
+fn an_approval_is_required_of_those_that_are_named_and_of_all_if_that_cannot_be_read() {
+    // Of shop/web, shop/blog, prod/web.
+    let table = [
+        ("", [false, false, false]),
+        ("[]", [false, false, false]),
+        ("- {}", [true, true, true]),
+        ("- namespaces: [shop]", [true, true, false]),
+        ("- catalogIds: [web]", [true, false, true]),
+        ("- {catalogIds: [web], namespaces: [shop]}", [true, false, false]),
+        ("- {catalogIds: [blog]}\n- {namespaces: [prod]}", [false, true, true]),
+        ("- {catalogIds: [blog]}\n- {namespace: prod}", [true, true, true]),
+        ("namespaces: [shop]", [true, true, true]),
+        ("- [", [true, true, true]),
+    ];
+    for (text, required) in table {
+        let policy = part(&[(APPROVALS, text)]);
+        let told = [("shop", "web"), ("shop", "blog"), ("prod", "web")]
+            .map(|(namespace, id)| policy.requires_approval(namespace, id));
+        assert_eq!(told, required, "{text}");
+    }
+    let requires = |policy: CatalogPolicy| policy.requires_approval("shop", "web");
+    assert!(requires(CatalogPolicy::unreadable("it is no map")) && requires(part(&[("approvals", "")])));
+    assert!(!requires(part(&[(WINDOWS, "- 5")])), "another key says nothing about approvals");
+}
+
+#[test]
+fn a_problem_hides_what_its_key_was_to_say_and_an_unknown_key_may_be_any() {
+    let good = "- oci://a.example";
+    let table = [
+        (vec![(WINDOWS, "- 5"), (SOURCES, good)], (true, false)),
+        (vec![(WINDOWS, "[]"), (SOURCES, "- 5")], (false, true)),
+        (vec![("maintenanceWindow", "[]"), (SOURCES, good)], (true, true)),
+        (vec![(SOURCES, good)], (false, false)),
+    ];
+    for (data, hides) in table {
+        let policy = part(&data);
+        assert_eq!((policy.hides_windows().is_some(), policy.hides_sources()), hides, "{data:?}");
+    }
+    let unreadable = CatalogPolicy::unreadable("it is no map");
+    assert!(unreadable.hides_windows().is_some() && !unreadable.allows("oci://a.example/web"));
+    let many: String = "- there.example\n".repeat(8);
+    assert!(part(&[(SOURCES, &many)]).problem().expect("problems").ends_with("; and 3 more"));
+}
+
+#[test]
 fn a_policy_that_cannot_be_read_names_key_line_and_what_is_expected() {
     let window = |field: &str, text: &str| {
         let is_it = |line: &&str| !line.trim_start_matches([' ', '-']).starts_with(&format!("{field}:"));
@@ -126,7 +220,7 @@ fn a_policy_that_cannot_be_read_names_key_line_and_what_is_expected() {
         (
             "maintenanceWindow",
             String::new(),
-            "key maintenanceWindow: is no key of a policy; expected maintenanceWindows or",
+            "key maintenanceWindow: is no key of a policy; expected maintenanceWindows, allowedChartSources, ",
         ),
         (
             SOURCES,

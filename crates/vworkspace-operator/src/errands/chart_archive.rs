@@ -1,32 +1,35 @@
 //! What a chart says about itself: whether it, or a key of its values, is deprecated. Read from the archive that Flux has
 //! fetched already.
 
-mod deprecated;
-mod unpack;
+mod arriving;
+mod facts;
 mod warnings;
 
 use std::fmt::Write as _;
 use std::time::Duration;
 
 use http_body_util::BodyExt;
-use hyper::body::Incoming;
+use hyper::body::{Bytes, Incoming};
 use hyper::header::CONTENT_LENGTH;
 use hyper::{Response, Uri};
 use sha2::{Digest, Sha256};
 use tokio::net::TcpStream;
+use tokio::sync::mpsc;
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
-pub(crate) use deprecated::DeprecatedValue;
-pub(crate) use unpack::facts;
+pub(crate) use facts::{ChartFacts, DeprecatedValue};
 pub(crate) use warnings::warnings;
 
 use super::get::get;
+use arriving::Arriving;
 
 /// A chart larger than this is not looked at. Helm would not store a release of one a tenth as large.
 const DOWNLOAD_LIMIT: usize = 16 * 1024 * 1024;
 /// How long a download may take, from the look-up of the name to the last byte.
 const DOWNLOAD_TIME: Duration = Duration::from_secs(30);
+/// What has arrived and is not read yet: this many pieces of at most 64 KiB.
+const WAITING_PIECES: usize = 2;
 
 /// Where a Flux source keeps what it has fetched: `status.artifact` of a HelmChart or an OCIRepository.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -37,35 +40,28 @@ pub(crate) struct ArtifactRef {
     pub(crate) size: Option<u64>,
 }
 
-/// What a chart says about itself.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct ChartFacts {
-    pub(crate) name: String,
-    pub(crate) version: String,
-    pub(crate) deprecated: bool,
-    /// In the order of their paths.
-    pub(crate) deprecated_values: Vec<DeprecatedValue>,
-}
-
 /// Downloads an artifact, makes sure that it is the one that Flux means, and reads it.
 pub(crate) async fn read(artifact: &ArtifactRef) -> Result<ChartFacts, String> {
     read_within(artifact, DOWNLOAD_TIME).await
 }
 
+/// It is read while it arrives, so that it is never held as a whole. What it says counts once the last byte has shown
+/// that it is the right one.
 async fn read_within(artifact: &ArtifactRef, time: Duration) -> Result<ChartFacts, String> {
     let failed = |problem: String| format!("failed to read the chart at {}: {problem}", artifact.url);
-    let archive = timeout(time, download(artifact))
-        .await
+    let (pieces, arriving) = mpsc::channel(WAITING_PIECES);
+    // Unpacking computes for a while. It ends when nothing arrives any more.
+    let reading = spawn_blocking(move || facts::of(Arriving::new(arriving)));
+    let downloaded = timeout(time, download(artifact, pieces)).await;
+    let facts = reading.await.map_err(|_| failed("unpacking was stopped".to_owned()));
+    downloaded
         .map_err(|_| failed(format!("it did not arrive within {} s", time.as_secs_f32())))?
         .map_err(failed)?;
-    // Unpacking computes for a while.
-    spawn_blocking(move || facts(&archive))
-        .await
-        .map_err(|_| failed("unpacking was stopped".to_owned()))?
-        .map_err(failed)
+    facts?.map_err(failed)
 }
 
-async fn download(artifact: &ArtifactRef) -> Result<Vec<u8>, String> {
+/// Hands the artifact on as it comes.
+async fn download(artifact: &ArtifactRef, pieces: mpsc::Sender<Bytes>) -> Result<(), String> {
     let digest = expected_digest(&artifact.digest)?;
     within_limit(artifact.size.unwrap_or_default())?;
     let uri: Uri = artifact.url.parse().map_err(|_| "expected an address such as http://host/path")?;
@@ -79,12 +75,11 @@ async fn download(artifact: &ArtifactRef) -> Result<Vec<u8>, String> {
     let path = uri.path_and_query().map_or("/", |path| path.as_str());
     let mut answered =
         get(stream, authority.as_str(), path).await.map_err(|error| format!("it {}", error.in_words()))?;
-    let archive = body(&mut answered.response).await?;
-    let found = hexadecimal(&Sha256::digest(&archive));
+    let found = body(&mut answered.response, &pieces).await?;
     if found != digest {
         return Err(format!("its digest is sha256:{found}; expected sha256:{digest}"));
     }
-    Ok(archive)
+    Ok(())
 }
 
 fn expected_digest(digest: &str) -> Result<String, String> {
@@ -97,22 +92,26 @@ fn expected_digest(digest: &str) -> Result<String, String> {
         })
 }
 
-async fn body(response: &mut Response<Incoming>) -> Result<Vec<u8>, String> {
+/// Hands the body on, and tells its digest.
+async fn body(response: &mut Response<Incoming>, pieces: &mpsc::Sender<Bytes>) -> Result<String, String> {
     if response.status().as_u16() != 200 {
         return Err(format!("the answer was {}; expected 200", response.status().as_u16()));
     }
     let announced =
         response.headers().get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
     within_limit(announced.unwrap_or_default())?;
-    let mut read = Vec::new();
+    let (mut size, mut digest) = (0, Sha256::new());
     while let Some(frame) = response.body_mut().frame().await {
         let frame = frame.map_err(|_| "the connection was closed before the end".to_owned())?;
-        if let Some(data) = frame.data_ref() {
-            within_limit((read.len() + data.len()) as u64)?;
-            read.extend_from_slice(data);
+        if let Ok(piece) = frame.into_data() {
+            size += piece.len() as u64;
+            within_limit(size)?;
+            digest.update(&piece);
+            // The reader may have seen enough; the digest is of all of it.
+            let _: Result<(), _> = pieces.send(piece).await;
         }
     }
-    Ok(read)
+    Ok(hexadecimal(&digest.finalize()))
 }
 
 fn within_limit(size: u64) -> Result<(), String> {

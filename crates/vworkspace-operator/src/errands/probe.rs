@@ -1,6 +1,9 @@
 //! Whether a Service of an instance's namespace answers.
 
+mod destination;
+
 use std::fmt;
+use std::future::ready;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -9,6 +12,8 @@ use tokio::net::{TcpStream, lookup_host};
 use tokio::time::{Instant, timeout_at};
 use tokio_rustls::client::TlsStream;
 use vworkspace_api::application_instance::{HttpCheck, ReadinessCheck, Scheme};
+
+pub(crate) use destination::{Destination, destination};
 
 use super::get::{Answered, NoAnswer, get};
 use super::unverified_tls;
@@ -71,6 +76,15 @@ impl Check {
         })
     }
 
+    /// The Service that is asked.
+    pub(crate) fn service(&self) -> &str {
+        &self.service
+    }
+
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+
     /// The cluster's own domain is left to the search list of the pod.
     fn name(&self) -> String {
         format!("{}.{}.svc", self.service, self.namespace)
@@ -102,8 +116,14 @@ impl Kind {
 }
 
 /// Asks once; takes no longer than the check's timeout, the look-up of the name included.
-pub(crate) async fn probe(check: &Check) -> Answer {
-    probe_at(check, addresses_of_service).await
+pub(crate) async fn probe(check: &Check, to: &Destination) -> Answer {
+    match to {
+        Destination::ClusterIps(ips) => {
+            let at = |port| ips.iter().map(|ip| SocketAddr::new(*ip, port)).collect();
+            probe_at(check, |_, port| ready(only_of_services(at(port)))).await
+        }
+        Destination::Pods => probe_at(check, addresses_of_pods).await,
+    }
 }
 
 async fn probe_at<Resolve, Resolving>(check: &Check, resolve: Resolve) -> Answer
@@ -218,9 +238,9 @@ impl fmt::Display for Ask<'_> {
     }
 }
 
-/// Where a Service is reached. A Service of type ExternalName can have any address: those that lead into our own pod or
-/// to the cloud's metadata are no answer.
-async fn addresses_of_service(name: String, port: u16) -> io::Result<Vec<SocketAddr>> {
+/// Where the pods of a Service are reached. The DNS may still know what the name stood for before: addresses that lead into
+/// our own pod or to the cloud's metadata are no answer.
+async fn addresses_of_pods(name: String, port: u16) -> io::Result<Vec<SocketAddr>> {
     only_of_services(lookup_host((name, port)).await?.collect())
 }
 

@@ -1,5 +1,7 @@
 //! HelmRelease v2, as far as it tells how a release is doing.
 
+use std::collections::BTreeSet;
+
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::api::ObjectMeta;
 use serde::Deserialize;
@@ -33,6 +35,21 @@ pub(crate) struct HelmReleaseStatus {
     pub(crate) last_handled_reconcile_at: String,
     /// Newest first.
     pub(crate) history: Vec<Snapshot>,
+    /// What the release is made of; not every version of Flux tells.
+    pub(crate) inventory: Inventory,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub(crate) struct Inventory {
+    pub(crate) entries: Vec<InventoryEntry>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub(crate) struct InventoryEntry {
+    /// `NAMESPACE_NAME_GROUP_KIND`.
+    pub(crate) id: String,
 }
 
 /// One revision of a release.
@@ -47,12 +64,66 @@ pub(crate) struct Snapshot {
     pub(crate) last_deployed: Option<Time>,
 }
 
+/// Where Flux looks in a Secret or ConfigMap if nobody says it.
+const DEFAULT_KEY: &str = "values.yaml";
+
+/// One key of a Secret or ConfigMap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ValuesReference<'a> {
+    pub(crate) kind: &'a str,
+    pub(crate) name: &'a str,
+    pub(crate) key: &'a str,
+}
+
 impl HelmRelease {
     pub(crate) fn is_suspended(&self) -> bool {
         self.spec.get("suspend").and_then(Value::as_bool).unwrap_or_default()
     }
 
+    /// The Secrets and ConfigMaps that its values come from.
+    pub(crate) fn values_from(&self) -> impl Iterator<Item = ValuesReference<'_>> {
+        let references = self.spec.get("valuesFrom").and_then(Value::as_array).into_iter().flatten();
+        references.map(|reference| {
+            let text = |field: &str| reference.get(field).and_then(Value::as_str);
+            ValuesReference {
+                kind: text("kind").unwrap_or_default(),
+                name: text("name").unwrap_or_default(),
+                key: text("valuesKey").unwrap_or(DEFAULT_KEY),
+            }
+        })
+    }
+
     pub(crate) fn is_being_deleted(&self) -> bool {
         self.metadata.deletion_timestamp.is_some()
+    }
+
+    /// The kinds that the release is made of, as far as Flux tells, each once.
+    pub(crate) fn kinds(&self) -> BTreeSet<&str> {
+        let kind = |entry: &'_ InventoryEntry| entry.id.rfind('_').map(|at| at + 1);
+        let entries = self.status.inventory.entries.iter();
+        entries.filter_map(|entry| entry.id.get(kind(entry)?..)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn the_kinds_of_a_release_are_those_of_its_inventory() {
+        let release = |status: Value| -> HelmRelease {
+            serde_json::from_value(json!({"metadata": {}, "status": status})).unwrap()
+        };
+        let entries = [
+            "shop_web__Service",
+            "shop_web_apps_Deployment",
+            "shop_a-b_apps_Deployment",
+            "_x_rbac_ClusterRole",
+        ];
+        let entries = entries.map(|id| json!({"id": id, "v": "v1"}));
+        let kinds = ["ClusterRole", "Deployment", "Service"];
+        assert_eq!(release(json!({"inventory": {"entries": entries}})).kinds(), kinds.into());
+        assert!(release(json!({})).kinds().is_empty(), "an older Flux");
     }
 }

@@ -21,11 +21,10 @@ fn time(text: &str) -> Timestamp {
 /// `name until` or `opens_at`.
 fn told(windows: &[MaintenanceWindow], now: &str) -> String {
     match state(windows, time(now)) {
-        Ok(State::Open { name, until: Some(until) }) => format!("{name} until {until}"),
-        Ok(State::Open { name, until: None }) => format!("{name} without end"),
-        Ok(State::Closed { opens_at: Some(opens_at) }) => format!("opens {opens_at}"),
-        Ok(State::Closed { opens_at: None }) => "never".to_owned(),
-        Err(bad) => bad.to_string(),
+        State::Open { name, until: Some(until) } => format!("{name} until {until}"),
+        State::Open { name, until: None } => format!("{name} without end"),
+        State::Closed { opens_at: Some(opens_at) } => format!("opens {opens_at}"),
+        State::Closed { opens_at: None } => "never".to_owned(),
     }
 }
 
@@ -120,8 +119,26 @@ fn a_window_that_cannot_be_understood_names_field_found_and_expected() {
         ("0 0 * * *", "1h", "", "timeZone is ''; expected the name of a time zone"),
     ];
     for (schedule, duration, zone, expected) in told_of {
-        let told = told(&[window("w", schedule, duration, zone)], "2026-11-14T02:00:00Z");
+        let told = bad(&[window("w", schedule, duration, zone)]).next().expect("a bad window").to_string();
         assert!(told.starts_with("maintenanceWindows['w'].") && told.contains(expected), "{told}");
+    }
+}
+
+#[test]
+fn a_window_that_cannot_be_understood_opens_no_other() {
+    let freeze = || window("freeze", "0 1 * * *", "2h", "UTC");
+    let bad = [
+        window("bad", "0 1 * * *", "2h", "Mars/Base"),
+        window("bad", "0 0 30 FEB *", "2h", "UTC"),
+        window("bad", "0 1 * * *", "30s", "UTC"),
+    ];
+    for bad in bad {
+        let both = [[bad.clone(), freeze()], [freeze(), bad.clone()]];
+        for windows in both {
+            assert_eq!(told(&windows, "2026-11-14T01:15:00Z"), "freeze until 2026-11-14T03:00:00Z");
+            assert_eq!(told(&windows, "2026-11-14T03:15:00Z"), "opens 2026-11-15T01:00:00Z");
+        }
+        assert_eq!(told(&[bad], "2026-11-14T01:15:00Z"), "never");
     }
 }
 
@@ -130,16 +147,19 @@ fn even_the_slowest_schedules_take_no_time_to_speak_of() {
     let zone = "America/New_York";
     let (rare, never_closes) =
         (window("r", "0 0 29 2 *", "168h", zone), window("n", "* * * * *", "1m", zone));
-    let begin = Instant::now();
-    for _ in 0..100 {
-        told(std::slice::from_ref(&rare), "2096-03-08T05:00:00Z");
-    }
-    let rare = begin.elapsed() / 100;
-    let begin = Instant::now();
-    told(std::slice::from_ref(&never_closes), "2026-11-14T02:00:00Z");
-    let never_closes = begin.elapsed();
+    // The quickest of some tries: a busy machine makes each of them slower by chance, and none quicker.
+    let quickest = |tries: u32, windows: &[MaintenanceWindow], moment: &str| {
+        let took = (0..tries).map(|_| {
+            let begin = Instant::now();
+            told(windows, moment);
+            begin.elapsed()
+        });
+        took.min().unwrap_or_default()
+    };
+    let rare = quickest(100, std::slice::from_ref(&rare), "2096-03-08T05:00:00Z");
+    let never_closes = quickest(3, std::slice::from_ref(&never_closes), "2026-11-14T02:00:00Z");
     println!("rare: {rare:?}, never closes: {never_closes:?}");
-    // Generous: a debug build on a busy machine.
+    // Generous: a debug build.
     assert!(rare < Duration::from_millis(50) && never_closes < Duration::from_secs(10));
 }
 
@@ -245,7 +265,7 @@ proptest! {
         for index in (1500..6 * 1440).filter(|index| {
             index % 211 == 0 || open[*index] != open[index - 1] || open[*index] != open[index + 1]
         }) {
-            let told = match state(&windows, at(index)).expect("sound windows") {
+            let told = match state(&windows, at(index)) {
                 State::Open { until, .. } => (true, until.filter(|until| *until <= end)),
                 State::Closed { opens_at } => (false, opens_at.filter(|opens| *opens <= end)),
             };

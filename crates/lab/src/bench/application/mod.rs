@@ -4,6 +4,7 @@
 mod flux;
 mod instances;
 mod latency;
+mod live;
 mod load;
 mod operator;
 mod plot;
@@ -78,6 +79,8 @@ enum Measure {
     Latency,
     /// What a new instance costs the API server.
     Requests,
+    /// Requests when nothing happens, while Flux works.
+    Live,
     /// Many instances at once.
     Load,
     /// Memory, processor and requests when nothing happens.
@@ -185,6 +188,7 @@ impl Bench {
             Measure::Idle => rest::idle(self).await,
             Measure::Latency => latency::measure(self, wanted.samples).await,
             Measure::Requests => requests::measure(self, wanted.instances.min(100)).await,
+            Measure::Live => live::measure(self, wanted.instances.min(20), &self.program.folder).await,
             Measure::Load => load::measure(self, wanted.instances).await,
             Measure::Rest => rest::at_rest(self, wanted.instances, Duration::from_secs(wanted.rest)).await,
             Measure::Unrelated => rest::unrelated(self, wanted.instances, wanted.unrelated).await,
@@ -247,9 +251,15 @@ impl Bench {
     }
 
     async fn clear_all(&self) -> Result<()> {
-        for prefix in
-            [latency::PREFIX, requests::PREFIX, load::PREFIX, load::REPLAYED, rest::PREFIX, rest::UNRELATED]
-        {
+        for prefix in [
+            latency::PREFIX,
+            requests::PREFIX,
+            live::PREFIX,
+            load::PREFIX,
+            load::REPLAYED,
+            rest::PREFIX,
+            rest::UNRELATED,
+        ] {
             self.clear(prefix).await?;
         }
         Ok(())

@@ -18,7 +18,8 @@ use tokio::process::{Child, Command};
 use tokio::time::{sleep, timeout};
 
 use crate::cluster::Cluster;
-use crate::node::pki;
+use crate::node::network::{self, NODE_IP};
+use crate::node::{API_PORT, pki};
 use crate::paths;
 
 pub(super) const NAMESPACE: &str = "vworkspace-bench";
@@ -34,6 +35,8 @@ const DAY: i64 = 24 * 3600;
 pub(super) struct Program {
     pub(super) path: PathBuf,
     kubeconfig: PathBuf,
+    /// For what it needs and what it says.
+    pub(super) folder: PathBuf,
     log: PathBuf,
 }
 
@@ -42,6 +45,8 @@ pub(super) struct Operator {
     child: Child,
     pid: i32,
     port: u16,
+    /// The node's network, if it runs there.
+    network: Option<PathBuf>,
     /// From the start of the process until /readyz said yes.
     pub(super) ready_after: Duration,
 }
@@ -69,23 +74,41 @@ impl Program {
             String::from_utf8_lossy(&output.stderr)
         );
         let kubeconfig = cluster.paths.state.join("bench-kubeconfig");
-        write_kubeconfig(cluster, &kubeconfig).await?;
-        Ok(Self { path, kubeconfig, log: folder.join("operator.log") })
+        write_kubeconfig(cluster, &kubeconfig, None).await?;
+        Ok(Self { path, kubeconfig, folder: folder.to_owned(), log: folder.join("operator.log") })
     }
 
     /// Starts it, and waits until it is ready and leads.
     pub(super) async fn start(&self) -> Result<Operator> {
+        let mut command = Command::new(&self.path);
+        command.env_clear().env("KUBECONFIG", &self.kubeconfig);
+        self.run(command, None).await
+    }
+
+    /// The same where it reaches Services and the charts of source-controller, as in a pod.
+    pub(super) async fn start_inside(&self, cluster: &Cluster) -> Result<Operator> {
+        let node = cluster.node.as_ref().context("this cluster has no node of ours")?;
+        let network = node.network().context("containerd does not run")?;
+        let resolv_conf = self.folder.join("resolv.conf");
+        fs::write(&resolv_conf, network::resolv_conf())?;
+        let kubeconfig = cluster.paths.state.join("bench-kubeconfig-inside");
+        write_kubeconfig(cluster, &kubeconfig, Some(format!("https://{NODE_IP}:{API_PORT}"))).await?;
+        let mut command = network::inside(&network, &resolv_conf, &self.path);
+        command.env("KUBECONFIG", kubeconfig);
+        self.run(command, Some(network)).await
+    }
+
+    async fn run(&self, mut command: Command, network: Option<PathBuf>) -> Result<Operator> {
         let port = free_port().await?;
         let log = fs::File::create(&self.log)?;
-        let mut command = Command::new(&self.path);
         command.args(["--namespace", NAMESPACE, "--listen", &format!("127.0.0.1:{port}")]);
-        command.env_clear().env("KUBECONFIG", &self.kubeconfig).env("POD_NAME", "bench");
+        command.env("POD_NAME", "bench");
         command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log).kill_on_drop(true);
         let started = Instant::now();
         let child = command.spawn().with_context(|| format!("failed to start {}", self.path.display()))?;
         let pid =
             child.id().and_then(|id| i32::try_from(id).ok()).context("the operator has ended at once")?;
-        let mut operator = Operator { child, pid, port, ready_after: Duration::ZERO };
+        let mut operator = Operator { child, pid, port, network, ready_after: Duration::ZERO };
         self.until(&mut operator, "/readyz", |answer| answer.starts_with("HTTP/1.1 200")).await?;
         operator.ready_after = started.elapsed();
         let leads = |answer: &str| answer.lines().any(|line| line == "vworkspace_operator_leading 1");
@@ -154,12 +177,20 @@ impl Operator {
     }
 
     async fn get(&self, path: &str) -> Result<String> {
-        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).await?;
+        let mut stream = self.connect().await?;
         let request = format!("GET {path} HTTP/1.1\r\nHost: bench\r\nConnection: close\r\n\r\n");
         stream.write_all(request.as_bytes()).await?;
         let mut answer = String::new();
         timeout(PATIENCE, stream.read_to_string(&mut answer)).await??;
         Ok(answer)
+    }
+
+    async fn connect(&self) -> Result<TcpStream> {
+        let address = format!("127.0.0.1:{}", self.port);
+        let Some(network) = &self.network else { return Ok(TcpStream::connect(address).await?) };
+        let stream = network::connect(network, &address)?;
+        stream.set_nonblocking(true)?;
+        Ok(TcpStream::from_std(stream)?)
     }
 }
 
@@ -173,12 +204,16 @@ async fn free_port() -> Result<u16> {
     Ok(TcpListener::bind("127.0.0.1:0").await?.local_addr()?.port())
 }
 
-/// The lab's kubeconfig with a token of the service account instead of its own keys.
-async fn write_kubeconfig(cluster: &Cluster, path: &Path) -> Result<()> {
+/// The lab's kubeconfig with a token of the service account instead of its own keys, and with another address if the API server
+/// is reached from elsewhere.
+async fn write_kubeconfig(cluster: &Cluster, path: &Path, server: Option<String>) -> Result<()> {
     let token = cluster.token(NAMESPACE, ACCOUNT, DAY).await?;
     let mut config = Kubeconfig::read_from(&cluster.kubeconfig)?;
     for user in &mut config.auth_infos {
         user.auth_info = Some(serde_json::from_value(json!({"token": token}))?);
+    }
+    for known in config.clusters.iter_mut().filter_map(|known| known.cluster.as_mut()) {
+        known.server = server.clone().or_else(|| known.server.take());
     }
     // JSON is YAML.
     pki::write_private(path, &serde_json::to_string(&config)?)?;

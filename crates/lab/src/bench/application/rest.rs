@@ -14,6 +14,7 @@ use super::instances;
 use super::operator::{Memory, Operator};
 use super::requests::all_ready;
 use super::results::Row;
+use crate::audit::Request;
 
 pub(super) const PREFIX: &str = "rest";
 pub(super) const UNRELATED: &str = "unrelated";
@@ -40,14 +41,14 @@ pub(super) async fn at_rest(bench: &Bench, count: usize, rest: Duration) -> Resu
     let (since, busy) = (Timestamp::now(), operator.cpu_seconds()?);
     sleep(rest).await;
     let busy = operator.cpu_seconds()? - busy;
-    let at_rest = writes(bench, since)?;
+    let at_rest = writes(bench, since)?.len();
     operator.stop().await?;
     let since = Timestamp::now();
     let operator = bench.program.start().await?;
     bench.settle(&operator).await?;
     sleep(CALM).await;
     let after = operator.memory()?;
-    let over_restart = writes(bench, since)?;
+    let over_restart = writes(bench, since)?.len();
     operator.stop().await?;
     let minutes = rest.as_secs_f64() / 60.0;
     Ok(vec![
@@ -157,8 +158,8 @@ async fn make_unrelated(bench: &Bench, count: usize) -> Result<()> {
     .await
 }
 
-fn writes(bench: &Bench, since: Timestamp) -> Result<usize> {
-    Ok(bench.requests(since)?.iter().filter(|request| request.is_write()).count())
+pub(super) fn writes(bench: &Bench, since: Timestamp) -> Result<Vec<Request>> {
+    Ok(bench.requests(since)?.into_iter().filter(Request::is_write).collect())
 }
 
 fn memory_row(measure: &str, target: f64, count: usize, Memory { rss, anonymous }: Memory) -> Row {

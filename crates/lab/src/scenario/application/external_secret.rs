@@ -1,7 +1,7 @@
 //! An application whose Secret comes from outside. Nothing on the lab syncs it: the scenario writes what its controller would.
 
 use anyhow::Result;
-use kube::api::{Patch, PatchParams};
+use kube::api::{DeleteParams, Patch, PatchParams};
 use serde_json::{Value, json};
 
 use super::super::chart::{Chart, Part};
@@ -37,7 +37,23 @@ pub(in super::super) async fn run(ground: &Ground) -> Result<()> {
     synced(ground, &json!({"status": "True", "reason": "SecretSynced", "message": "Secret was synced"}))
         .await?;
     shop.says_all(&[("Ready", "True/HelmReleaseReady"), ("Blocked", "False/Unblocked")]).await?;
-    shop.plugin_status("Current").await
+    shop.plugin_status("Current").await?;
+
+    // What runs has its Secret, whatever becomes of the next refresh.
+    let failed =
+        json!({"status": "False", "reason": "SecretSyncedError", "message": "could not get secret data"});
+    synced(ground, &failed).await?;
+    shop.says("Ready", "True/HelmReleaseReadyWithWarnings").await?.naming("web-outside")?;
+    shop.says("Blocked", "False/Unblocked").await?;
+    shop.plugin_status("Current").await?;
+    // Without it the next pod does not start.
+    ground.objects("v1", "Secret").delete("web-outside", &DeleteParams::default()).await?;
+    shop.says_all(&[("Ready", "False/WaitingForSecret"), ("Blocked", "True/MissingSecret")]).await?;
+    ground.apply(SECRET).await?;
+    shop.says_all(&[("Ready", "True/HelmReleaseReadyWithWarnings"), ("Blocked", "False/Unblocked")]).await?;
+    let done = json!({"status": "True", "reason": "SecretSynced", "message": "Secret was synced"});
+    synced(ground, &done).await?;
+    shop.says("Ready", "True/HelmReleaseReady").await.map(|_| ())
 }
 
 async fn synced(ground: &Ground, ready: &Value) -> Result<()> {

@@ -15,7 +15,7 @@ pub(in super::super) const SCENARIO: Scenario = scenario(
 
 async fn run(ground: &Ground) -> Result<()> {
     let chart = Chart::write(ground, &[])?;
-    serve_over_http(ground, &chart).await?;
+    serve_over_http(ground, &[&chart]).await?;
     tokio::try_join!(installed(ground, &chart), missing(ground, &chart))?;
     Ok(())
 }

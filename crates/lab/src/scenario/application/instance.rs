@@ -35,7 +35,7 @@ pub(in super::super) struct Instance<'a> {
 }
 
 /// An instance `shop` with release `web`, which Flux looks at every 10 s, and gives up on after 20 s.
-pub(super) fn instance(ground: &Ground) -> Instance<'_> {
+pub(in super::super) fn instance(ground: &Ground) -> Instance<'_> {
     named(ground, "shop", "web")
 }
 

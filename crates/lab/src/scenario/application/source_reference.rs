@@ -40,7 +40,8 @@ async fn run(ground: &Ground) -> Result<()> {
     ground.until(SOURCE, "OCIRepository", "theirs", |_| true).await.map(|_| ())
 }
 
-fn theirs(version: &str) -> String {
+/// A source that is none of the operator's.
+pub(in super::super) fn theirs(version: &str) -> String {
     format!(
         "
 apiVersion: {SOURCE}

@@ -14,6 +14,7 @@ spec:
 /// Changes to the object without fault that leave it so.
 pub(super) const TAKEN: &[&str] = &[
     "{spec: {chart: {version: v1.2.3}}}",
+    "{spec: {chart: {replace: shop}}}",
     "{spec: {chart: {version: 1.2.3-rc.1+build.5}}}",
     "{spec: {interval: 1h30m, timeout: 1m30s}}",
     "{spec: {integrations: {ingress: {enabled: true, host: '*.example.org'}}}}",
@@ -88,6 +89,10 @@ pub(super) const REFUSED: &[(&str, &str)] = &[
     (
         "{spec: {chart: {name: 'my shop'}}}",
         "spec.chart.name is 'my shop'; expected the name of a chart, such as nextcloud",
+    ),
+    (
+        "{spec: {chart: {replace: store}}}",
+        "spec.chart.replace is 'store' and spec.chart.name is 'shop'; expected spec.chart.replace only with the same name",
     ),
     ("{spec: {chart: {version: latest}}}", VERSION_LATEST),
     ("{spec: {chart: {version: '^1.2.3'}}}", VERSION_CARET),
@@ -235,6 +240,17 @@ const CRON_HOUR: &str = "spec.maintenanceWindows[].schedule is '0 24 * * *'; exp
 const CRON_WORD: &str = "spec.maintenanceWindows[].schedule is '@daily'; expected five cron fields (minute, hour, day of the \
                          month, month, day of the week), such as 0 2 * * SAT";
 
+const CHART_NAME: &str = "spec.chart.name was 'shop' and would become 'store'; expected no change, because Flux would uninstall \
+                          the running release and its volumes would be lost: if that is meant, set spec.chart.replace to \
+                          the new name in the same change";
+
+/// A change to the stored object that is taken.
+pub(super) const TAKEN_LATER: &[&str] = &[
+    "{spec: {chart: {version: 1.2.4}}}",
+    "{spec: {chart: {name: store, replace: store}}}",
+    "{spec: {chart: {replace: shop}}}",
+];
+
 /// A change to the stored object, and why it is refused.
 pub(super) const REFUSED_LATER: &[(&str, &str)] = &[
     (
@@ -252,10 +268,43 @@ pub(super) const REFUSED_LATER: &[(&str, &str)] = &[
         "spec.release was set and would be removed; expected no change, because it says which release belongs to this \
          instance: delete the instance and create another",
     ),
+    ("{spec: {chart: {name: store}}}", CHART_NAME),
+    // Only the new name, and only together with it.
+    (
+        "{spec: {chart: {name: store, replace: shop}}}",
+        "spec.chart.replace is 'shop' and spec.chart.name is 'store'; expected spec.chart.replace only with the same name",
+    ),
+    (
+        "{spec: {chart: {replace: store}}}",
+        "spec.chart.replace is 'store' and spec.chart.name is 'shop'; expected spec.chart.replace only with the same name",
+    ),
+    (
+        "{spec: {appRef: {catalogId: seaweedfs}, chart: null}}",
+        "spec.chart was set and would be removed; expected no change, because what it installed would be left without a \
+         chart: delete the instance and create another",
+    ),
     (
         "{spec: {mode: placeholder, chart: null}}",
         "spec.mode was managed and would become placeholder; expected no change, because the installed application would be \
          left behind: delete the instance and create another",
+    ),
+];
+
+/// Where accounts are enforced: an instance that exists (without an account, with one, a placeholder), a change to it, and whether
+/// it is taken.
+pub(super) const ACCOUNT_CHANGES: &[(&str, &str, bool)] = &[
+    ("shop", "{metadata: {annotations: {seen: 'yes'}}, spec: {suspend: true, deletionPolicy: Orphan}}", true),
+    ("shop", "{spec: {chart: {version: 1.2.4}}}", false),
+    ("shop", "{spec: {values: {source: inline, inline: {replicas: 2}}}}", false),
+    ("shop", "{spec: {chart: {version: 1.2.4}, serviceAccountName: tenant}}", true),
+    ("apart", "{spec: {chart: {version: 1.2.4}}}", true),
+    ("apart", "{spec: {serviceAccountName: null}}", false),
+    ("promise", "{spec: {suspend: true}}", true),
+    (
+        "promise",
+        "{spec: {mode: managed, release: {name: promise, namespace: NAMESPACE}, chart: {sourceType: oci, \
+         url: 'oci://registry.example.org/charts', name: shop, version: 1.2.3}}}",
+        false,
     ),
 ];
 

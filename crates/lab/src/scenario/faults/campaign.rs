@@ -22,8 +22,10 @@ use crate::progress::seconds;
 
 /// Runs at once: most of the time each waits for Flux.
 const LANES: usize = 4;
-/// Runs of a sample: some minutes.
-const SAMPLE: usize = 60;
+/// Runs of a sample: some minutes, with the undisturbed one of each workload.
+const SAMPLE: usize = 52;
+/// How often a sample has each class and each workload at least: one run may miss its moment.
+const AT_LEAST: usize = 2;
 /// The sample of a run that names none: the same each time, so that what fails fails again.
 const DEFAULT_SEED: u64 = 1;
 /// Runs that once failed: part of every sample.
@@ -114,22 +116,73 @@ fn jobs(choice: &Choice, baselines: &BTreeMap<Workload, Baseline>) -> Result<Vec
     let mut dice = Dice::new(seed);
     let mut all = Vec::new();
     for (workload, baseline) in baselines {
-        let mut faults = Fault::crashes(baseline.writes);
-        faults.extend(Fault::others(baseline.writes, &mut dice));
+        let faults = faults(*workload, baseline, baselines, &mut dice);
         all.extend(faults.into_iter().map(|fault| Job { workload: *workload, fault }));
     }
     let known = ONCE_FAILED.iter().map(|job| Job::from_str(job).map_err(anyhow::Error::msg));
     let known = known.collect::<Result<Vec<Job>>>()?;
     all.retain(|job| !known.contains(job));
-    Ok(known.into_iter().chain(broadest(dice.shuffled(all))).take(limit).collect())
+    Ok(broadest(known, dice.shuffled(all)).into_iter().take(limit).collect())
 }
 
-/// One of each class first, so that a sample leaves none out.
-fn broadest(shuffled: Vec<Job>) -> impl Iterator<Item = Job> {
-    let mut classes = BTreeSet::new();
-    let (first, rest): (Vec<Job>, Vec<Job>) =
-        shuffled.into_iter().partition(|job| classes.insert(job.fault.class()));
-    first.into_iter().chain(rest)
+fn faults(
+    workload: Workload,
+    baseline: &Baseline,
+    baselines: &BTreeMap<Workload, Baseline>,
+    dice: &mut Dice,
+) -> Vec<Fault> {
+    if let Some(first_part) = workload.with_sleeper() {
+        // Asleep before the change, so that it wakes up with a plan of before.
+        return Fault::sleeps(baselines.get(&first_part).map_or(0, |baseline| baseline.writes));
+    }
+    let mut faults = Fault::crashes(baseline.writes);
+    faults.extend(match workload.is_variant() {
+        true => Fault::one_of_each(baseline.writes, dice),
+        false => Fault::others(baseline.writes, dice),
+    });
+    faults
+}
+
+/// Those that are known, then some of each class and of each workload, so that a sample leaves none out: at first runs that
+/// are of use for both.
+fn broadest(known: Vec<Job>, mut shuffled: Vec<Job>) -> Vec<Job> {
+    let mut chosen = Chosen::default();
+    known.into_iter().for_each(|job| chosen.add(job));
+    for is_enough in [|needs: (bool, bool)| needs.0 && needs.1, |needs: (bool, bool)| needs.0 || needs.1] {
+        let mut left = Vec::new();
+        for job in shuffled {
+            if is_enough(chosen.needs(&job)) { chosen.add(job) } else { left.push(job) }
+        }
+        shuffled = left;
+    }
+    chosen.jobs.extend(shuffled);
+    chosen.jobs
+}
+
+#[derive(Default)]
+struct Chosen {
+    jobs: Vec<Job>,
+    classes: BTreeMap<&'static str, usize>,
+    workloads: BTreeMap<Workload, usize>,
+}
+
+impl Chosen {
+    fn add(&mut self, job: Job) {
+        *self.classes.entry(job.fault.class()).or_default() += 1;
+        *self.workloads.entry(job.workload).or_default() += 1;
+        self.jobs.push(job);
+    }
+
+    /// Whether there are too few of its class, and of its workload.
+    fn needs(&self, job: &Job) -> (bool, bool) {
+        let is_rare = |count: Option<&usize>| count.is_none_or(|count| *count < AT_LEAST);
+        (is_rare(self.classes.get(job.fault.class())), is_rare(self.workloads.get(&job.workload)))
+    }
+}
+
+/// How many of so many runs may miss their fault: one in five, or one of a few. A single one that misses proves nothing.
+fn may_miss(runs: usize) -> usize {
+    if runs < 2 { 0 } else { (runs / 5).max(1) }
 }
 
 /// What came of all runs.
@@ -247,14 +300,29 @@ impl Report {
         let all: Vec<(&Job, &String)> = failed.collect();
         let mut lines: Vec<String> = all.iter().take(TOLD).copied().map(told).collect();
         lines.extend(all.iter().skip(TOLD).map(|(job, _)| format!("{job} failed too")));
-        let reached = self.runs.iter().filter(|(_, ended)| ended.is_reached).count();
-        if reached * 10 < self.runs.len() * 9 {
-            lines.push(format!(
-                "only {reached} of {} runs reached their fault: too few to prove much",
-                self.runs.len()
-            ));
-        }
+        lines.extend(self.unproven());
         lines
+    }
+
+    /// Classes and workloads of which too many runs ended before their fault: whatever came of them, it proves little.
+    fn unproven(&self) -> Vec<String> {
+        let mut counts: BTreeMap<String, [usize; 2]> = BTreeMap::new();
+        for (job, ended) in &self.runs {
+            for name in [format!("fault {}", job.fault.class()), format!("workload {}", job.workload)] {
+                let [reached, runs] = counts.entry(name).or_default();
+                *reached += usize::from(ended.is_reached);
+                *runs += 1;
+            }
+        }
+        let too_few = counts.into_iter().filter(|(_, [reached, runs])| runs - reached > may_miss(*runs));
+        too_few
+            .map(|(name, [reached, runs])| {
+                format!(
+                    "{name}: only {reached} of {runs} runs reached their fault; expected {} or more",
+                    runs - may_miss(runs)
+                )
+            })
+            .collect()
     }
 
     fn counts(&self) -> BTreeMap<(&'static str, Workload), [usize; 3]> {
@@ -355,18 +423,64 @@ mod tests {
     fn all_means_every_crash_point_of_every_workload() {
         let all = jobs(&Choice::All(1), &baselines(7)).expect("jobs");
         for workload in Workload::ALL {
-            for fault in Fault::crashes(7) {
+            let is_about_sleep = workload.with_sleeper().is_some();
+            for fault in if is_about_sleep { Fault::sleeps(7) } else { Fault::crashes(7) } {
                 assert!(all.contains(&Job { workload, fault }));
             }
         }
     }
 
     #[test]
-    fn a_sample_has_every_class_and_is_the_same_for_the_same_seed() {
+    fn a_sample_has_every_class_and_every_workload_twice_and_is_the_same_for_the_same_seed() {
         let sample = |seed| jobs(&Choice::Sample(seed), &baselines(20)).expect("jobs");
-        let classes: BTreeSet<&str> = sample(1).iter().map(|job| job.fault.class()).collect();
-        assert_eq!((sample(1).len(), classes.len()), (SAMPLE, 13));
+        for seed in 1..20 {
+            let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+            for job in sample(seed) {
+                *counts.entry(job.fault.class().to_owned()).or_default() += 1;
+                *counts.entry(job.workload.to_string()).or_default() += 1;
+            }
+            assert_eq!(counts.len(), 14 + Workload::ALL.len());
+            let rare: Vec<_> = counts.iter().filter(|(_, count)| **count < AT_LEAST).collect();
+            assert!(rare.is_empty(), "seed {seed}: {rare:?}");
+        }
+        assert_eq!(sample(1).len(), SAMPLE);
         assert_eq!(sample(1), sample(1));
         assert_ne!(sample(1), sample(2));
+    }
+
+    fn report(runs: &[(&str, bool)]) -> Report {
+        let run = |(job, is_reached): &(&str, bool)| {
+            let ended = Ended { is_reached: *is_reached, failure: None, took: Duration::ZERO };
+            (job.parse().expect("a run"), ended)
+        };
+        Report {
+            choice: Choice::default(),
+            took: Duration::ZERO,
+            writes: BTreeMap::new(),
+            runs: runs.iter().map(run).collect(),
+        }
+    }
+
+    #[test]
+    fn one_of_a_few_runs_may_miss_its_fault_and_one_in_five_of_many() {
+        let table = [(1, 0), (2, 1), (3, 1), (4, 1), (5, 1), (9, 1), (10, 2), (300, 60)];
+        for (runs, expected) in table {
+            assert_eq!(may_miss(runs), expected, "{runs} runs");
+        }
+    }
+
+    #[test]
+    fn each_class_and_each_workload_has_to_reach_its_faults_by_itself() {
+        // Many that reach theirs do not make up for a class of which none did.
+        let mut runs = vec![("upgrade/kill-after:1", true); 40];
+        assert!(report(&runs).failures().is_empty());
+        runs.extend([("upgrade/stale-list:1:helmreleases", false); 2]);
+        let failures = report(&runs).failures();
+        assert_eq!(failures, ["fault stale-list: only 0 of 2 runs reached their fault; expected 1 or more"]);
+        // Nor for a workload.
+        let mut runs = vec![("upgrade/kill-after:1", true); 40];
+        runs.extend([("suspend/kill-after:1", false), ("suspend/kill-after:2", false)]);
+        let failures = report(&runs).failures();
+        assert_eq!(failures, ["workload suspend: only 0 of 2 runs reached their fault; expected 1 or more"]);
     }
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context, Result};
-use futures::StreamExt;
+use futures::{StreamExt, TryStreamExt};
 use kube::ResourceExt;
 use kube::api::{Api, DynamicObject, ListParams};
 use kube::core::ApiResource;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::super::application::instance::KIND;
 use super::super::{Ground, text_at};
-use super::history::{RELEASE, REPOSITORY};
+use super::history::{CLASSIC, HELM_CHART, RELEASE, REPOSITORY};
 use crate::cluster::Kinds;
 
 /// Each object by kind and name, with what of it matters.
@@ -40,27 +40,34 @@ pub(in super::super) async fn of(ground: &Ground, kinds: &[ApiResource]) -> Resu
         let objects = objects.with_context(|| format!("failed to list {}", kind.plural))?;
         anyhow::Ok((kind.kind.clone(), objects.items))
     };
-    let mut lists = futures::stream::iter(kinds).map(list).buffer_unordered(AT_ONCE);
+    let lists = futures::stream::iter(kinds).map(list).buffer_unordered(AT_ONCE);
+    let lists: Vec<(String, Vec<DynamicObject>)> = lists.try_collect().await?;
+    let instances = lists.iter().filter(|(kind, _)| kind == KIND).flat_map(|(_, objects)| objects);
+    // Children name their instance by its uid: any other is a difference.
+    let mut drawn: Vec<(String, &str)> =
+        instances.filter_map(|instance| Some((instance.uid()?, "INSTANCE"))).collect();
+    drawn.push((ground.namespace.clone(), "NAMESPACE"));
     let mut state = EndState::new();
-    while let Some(listed) = lists.next().await {
-        let (kind, objects) = listed?;
+    for (kind, objects) in lists {
         for object in objects {
-            add(&mut state, &kind, object, &ground.namespace);
+            add(&mut state, &kind, object, &drawn);
         }
     }
     Ok(state)
 }
 
-fn add(state: &mut EndState, kind: &str, object: DynamicObject, namespace: &str) {
+/// `drawn` is what has another value in each run, and what stands for it.
+fn add(state: &mut EndState, kind: &str, object: DynamicObject, drawn: &[(String, &str)]) {
+    let plain = |text: String| drawn.iter().fold(text, |text, (value, name)| text.replace(value, name));
     // Pods have names that were drawn: how many there are is what counts.
     if kind == "Pod" {
         let count = state.entry("Pods".to_owned()).or_insert_with(|| json!(0));
         *count = json!(count.as_i64().unwrap_or_default() + 1);
         return;
     }
-    let key = format!("{kind} {}", object.name_any()).replace(namespace, "NAMESPACE");
+    let key = plain(format!("{kind} {}", object.name_any()));
     let Ok(object) = serde_json::to_value(object) else { return };
-    let told = told(kind, &object).to_string().replace(namespace, "NAMESPACE");
+    let told = plain(told(kind, &object).to_string());
     state.insert(key, serde_json::from_str(&told).unwrap_or_default());
 }
 
@@ -76,12 +83,14 @@ fn told(kind: &str, object: &Value) -> Value {
     let mut told = json!({"owners": owners, "labels": at("/metadata/labels"),
         "finalizers": at("/metadata/finalizers"), "isGoing": !at("/metadata/deletionTimestamp").is_null()});
     let more = match kind {
-        KIND => json!({"spec": at("/spec"),
+        KIND => json!({"spec": without_claim(at("/spec")),
             "generation": at("/metadata/generation"), "status": status(&at("/status"))}),
         RELEASE => json!({"spec": at("/spec"), "generation": at("/metadata/generation"),
             "history": history(object)}),
         REPOSITORY => json!({"spec": at("/spec"), "generation": at("/metadata/generation"),
             "revision": at("/status/artifact/revision")}),
+        CLASSIC => json!({"spec": at("/spec"), "generation": at("/metadata/generation")}),
+        HELM_CHART => json!({"spec": at("/spec"), "revision": at("/status/artifact/revision")}),
         "ConfigMap" => json!({"data": at("/data")}),
         "Deployment" => json!({"spec": at("/spec")}),
         // Helm keeps its releases in them, with the time of each as a label.
@@ -92,6 +101,14 @@ fn told(kind: &str, object: &Value) -> Value {
         told.extend(more);
     }
     told
+}
+
+/// A claim has the time at which it was given.
+fn without_claim(mut spec: Value) -> Value {
+    if let Some(approvals) = spec.get_mut("approvals").and_then(Value::as_object_mut) {
+        approvals.remove("claim");
+    }
+    spec
 }
 
 fn status(status: &Value) -> Value {
@@ -205,6 +222,29 @@ mod tests {
         assert_eq!(end(&["3: 1.1 deployed a", "2: 1.1 superseded b"]), end(&["2: 1.1 deployed a"]));
         assert_ne!(end(&["3: 1.1 deployed a"]), end(&["3: 1.1 failed a"]));
         assert_ne!(end(&["3: 1.1 deployed a"]), end(&["3: 1.1 deployed b"]));
+    }
+
+    #[test]
+    fn a_child_of_another_instance_is_told_and_one_of_this_is_not() {
+        let state_of = |owner: &str| {
+            let mut state = EndState::new();
+            let child = json!({"apiVersion": "a/v1", "kind": RELEASE,
+                "metadata": {"name": "web", "labels": {"owner": owner}}});
+            let child = serde_json::from_value(child).expect("an object");
+            add(&mut state, RELEASE, child, &[(owner.replace("stranger", "uid-9"), "INSTANCE")]);
+            state
+        };
+        assert_eq!(state_of("uid-1"), state_of("uid-2"));
+        assert_ne!(state_of("uid-1"), state_of("stranger"));
+    }
+
+    #[test]
+    fn when_a_change_was_approved_does_not_count_and_that_it_must_be_does() {
+        let instance = |claim: &str, required: bool| {
+            told(KIND, &json!({"spec": {"approvals": {"required": required, "claim": claim}}}))
+        };
+        assert_eq!(instance("a", true), instance("b", true));
+        assert_ne!(instance("a", true), instance("a", false));
     }
 
     #[test]

@@ -21,9 +21,16 @@ use super::super::application::instance::{APPS, HELM, KIND, SOURCE};
 use super::super::{Ground, text_at};
 
 /// What is recorded.
-const KINDS: [(&str, &str); 3] = [(APPS, KIND), (HELM, RELEASE), (SOURCE, REPOSITORY)];
+const KINDS: [(&str, &str); 5] =
+    [(APPS, KIND), (HELM, RELEASE), (SOURCE, REPOSITORY), (SOURCE, CLASSIC), (SOURCE, HELM_CHART)];
 pub(in super::super) const RELEASE: &str = "HelmRelease";
-pub(super) const REPOSITORY: &str = "OCIRepository";
+pub(in super::super) const REPOSITORY: &str = "OCIRepository";
+/// A repository with an index.
+pub(super) const CLASSIC: &str = "HelmRepository";
+/// What Flux makes of it for a release.
+pub(super) const HELM_CHART: &str = "HelmChart";
+/// Says on a child whose it is.
+const OWNER_LABEL: &str = "/metadata/labels/apps.vworkspace.io~1instance-uid";
 
 /// One version of an object.
 #[derive(Clone, Debug)]
@@ -54,6 +61,14 @@ impl Version {
 
     pub(super) fn uid(&self) -> &str {
         self.text("/metadata/uid")
+    }
+
+    /// The uid of the instance that it was made for; empty if it is nobody's.
+    pub(super) fn owner(&self) -> &str {
+        match self.text(OWNER_LABEL) {
+            "" => self.text("/metadata/ownerReferences/0/uid"),
+            uid => uid,
+        }
     }
 
     pub(super) fn is_being_deleted(&self) -> bool {
@@ -107,7 +122,7 @@ struct Progress {
     versions: usize,
 }
 
-/// How long the first look at three kinds may take.
+/// How long the first look at all kinds may take.
 const BEGIN: Duration = Duration::from_secs(30);
 
 /// Records until it is dropped.

@@ -15,6 +15,7 @@ pub(super) mod workload;
 use anyhow::{Result, bail};
 
 use super::chart::Chart;
+use super::chart_release::serve_over_http;
 use super::{Ground, Scenario};
 pub(crate) use campaign::Choice;
 use workload::Charts;
@@ -31,7 +32,9 @@ pub(super) const SCENARIO: Scenario = Scenario {
 
 async fn run(ground: &Ground) -> Result<()> {
     let (old, new) = (Chart::published(ground, &[]).await?, Chart::published(ground, &[]).await?);
-    let charts = Charts { old: old.version.clone(), new: new.version.clone() };
+    serve_over_http(ground, &[&old, &new]).await?;
+    let site = format!("http://site.{}.svc.cluster.local", ground.namespace);
+    let charts = Charts { old: old.version.clone(), new: new.version.clone(), site };
     // A run that was stopped may have left none.
     installed::scale(ground, 1).await?;
     let program = installed::copy_program(ground)?;

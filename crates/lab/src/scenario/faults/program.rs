@@ -9,31 +9,36 @@ use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use kube::Config;
 use kube::api::{Api, DeleteParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use rustix::process::Signal;
 use serde_json::json;
-use tokio::process::{Child, Command};
+use tokio::process::Child;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
+use super::super::application::approval;
 use super::super::{Ground, said_by};
 use super::installed::PROGRAM;
 use crate::cluster;
-use crate::faults::{Proxy, Victim};
-use crate::node::network::{self, DNS_IP, NODE_IP};
+use crate::faults::{Process, Proxy, Victim};
+use crate::node::network::{self, NODE_IP};
 use crate::node::pki;
 use crate::{machine, paths, tail};
 
 const NAME: &str = "vworkspace-app-operator";
 /// What of the chart the process needs; the rest is about its pod.
-const RIGHTS: [&str; 3] = ["ServiceAccount", "Role", "RoleBinding"];
+const RIGHTS: [&str; 5] = ["ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"];
+/// The file with the key of the lab's approver.
+const APPROVERS: &str = "approvers";
 const TOKEN_SECONDS: i64 = 6 * 3600;
 /// What a panic leaves in the log.
 const PANICS: [&str; 2] = ["panicked at", "a visit died"];
 const POLL: Duration = Duration::from_millis(25);
+/// Without a write for this long the operator is at rest.
+pub(super) const REST: Duration = Duration::from_millis(900);
 
 /// What processes of one namespace are started with. Its folder, with the token, goes with it.
 pub(super) struct Desk {
@@ -52,7 +57,8 @@ impl Desk {
         let network = node.network().context("containerd does not run")?;
         let folder = ground.cluster.paths.state.join(&ground.namespace);
         fs::create_dir_all(&folder)?;
-        fs::write(folder.join("resolv.conf"), format!("nameserver {DNS_IP}\noptions ndots:1\n"))?;
+        fs::write(folder.join("resolv.conf"), network::resolv_conf())?;
+        fs::write(folder.join(APPROVERS), approval::public_key())?;
         grant(&ground).await?;
         let token = ground.cluster.token(&ground.namespace, NAME, TOKEN_SECONDS).await?;
         let file = Kubeconfig::read_from(&ground.cluster.kubeconfig)?;
@@ -66,19 +72,13 @@ impl Desk {
     pub(super) async fn start(&self, clock: Option<i64>) -> Result<Operator> {
         self.free_lease().await?;
         let victim = Victim::default();
-        let listener = network::listen(&self.network, &format!("{NODE_IP}:0"))?;
-        let proxy = Arc::new(Proxy::start(listener, self.config.clone(), victim.clone())?);
-        let kubeconfig = self.folder.join("kubeconfig");
-        let named = |field: &str| {
-            json!([{"name": "proxy", field: match field {
-                "cluster" => json!({"server": format!("http://{}", proxy.address)}),
-                "user" => json!({"token": self.token}),
-                _ => json!({"cluster": "proxy", "user": "proxy"}),
-            }}])
-        };
-        let text = json!({"apiVersion": "v1", "kind": "Config", "current-context": "proxy",
-            "clusters": named("cluster"), "users": named("user"), "contexts": named("context")});
-        pki::write_private(&kubeconfig, &text.to_string())?;
+        let listen = || network::listen(&self.network, &format!("{NODE_IP}:0"));
+        let proxy = Proxy::start([listen()?, listen()?], self.config.clone(), victim.clone())?;
+        let proxy = Arc::new(proxy);
+        for who in [Process::First, Process::Successor] {
+            let address = proxy.address(who).to_string();
+            pki::write_private(&self.folder.join(kubeconfig(who)), &self.way_to(&address))?;
+        }
         let log = self.folder.join("operator.log");
         fs::write(&log, "")?;
         let crash = Arc::new(Mutex::new(None));
@@ -91,11 +91,25 @@ impl Desk {
                 clock,
             },
             proxy: Arc::clone(&proxy),
-            victim,
+            victim: victim.clone(),
             lease: self.leases(),
             crash: Arc::clone(&crash),
         };
-        Ok(Operator { proxy, log, crash, keeper: tokio::spawn(keeper.run()) })
+        Ok(Operator { proxy, victim, log, crash, keeper: tokio::spawn(keeper.run()) })
+    }
+
+    /// A kubeconfig.
+    fn way_to(&self, address: &str) -> String {
+        let named = |field: &str| {
+            json!([{"name": "proxy", field: match field {
+                "cluster" => json!({"server": format!("http://{address}")}),
+                "user" => json!({"token": self.token}),
+                _ => json!({"cluster": "proxy", "user": "proxy"}),
+            }}])
+        };
+        json!({"apiVersion": "v1", "kind": "Config", "current-context": "proxy",
+            "clusters": named("cluster"), "users": named("user"), "contexts": named("context")})
+        .to_string()
     }
 
     fn leases(&self) -> Api<kube::api::DynamicObject> {
@@ -117,18 +131,22 @@ impl Drop for Desk {
     }
 }
 
-/// The chart's own service account and roles, for this namespace only.
+/// The chart's own service account and roles, for this namespace. What is cluster-wide goes with the namespace.
 async fn grant(ground: &Ground) -> Result<()> {
     let mut helm = ground.cluster.tool("helm");
     helm.arg("template").arg(paths::workspace().join("charts/vworkspace-operator"));
-    helm.args(["--namespace", &ground.namespace, "--set", "image.repository=none,clusterId=lab"]);
+    let values = "image.repository=none,clusterId=lab,rbac.userRoles=false";
+    helm.args(["--namespace", &ground.namespace, "--set", values]);
     helm.args(["--set", &format!("watchNamespaces={{{}}}", ground.namespace)]);
     let rendered = said_by(&mut helm).await?;
     let is_right = |object: &kube::api::DynamicObject| {
         object.types.as_ref().is_some_and(|types| RIGHTS.contains(&types.kind.as_str()))
     };
     let mut rights: Vec<_> = cluster::parse(&rendered)?.into_iter().filter(is_right).collect();
-    rights.iter_mut().for_each(|right| right.metadata.namespace = Some(ground.namespace.clone()));
+    let owner = ground.namespace_as_owner().await?;
+    for right in rights.iter_mut().filter(|right| right.metadata.namespace.is_none()) {
+        right.metadata.owner_references = Some(vec![owner.clone()]);
+    }
     ground.cluster.apply(&rights).await
 }
 
@@ -141,21 +159,23 @@ struct Start {
     clock: Option<i64>,
 }
 
+/// The file by which a process finds its port of the proxy.
+fn kubeconfig(who: Process) -> &'static str {
+    match who {
+        Process::First => "kubeconfig",
+        Process::Successor => "kubeconfig-of-successor",
+    }
+}
+
 impl Start {
-    fn spawn(&self) -> Result<Child> {
+    fn spawn(&self, who: Process) -> Result<Child> {
         let log = File::options().append(true).open(self.folder.join("operator.log"))?;
-        // Each of these becomes the next, so that the process that we know is the operator in the end.
-        let mut command = Command::new("setpriv");
-        command.args(["--pdeathsig", "KILL", "--", "nsenter"]);
-        command.arg(format!("--net={}", self.network.display()));
-        command.args(["--", "unshare", "--mount", "--", "sh", "-c"]);
-        command.arg(r#"mount --bind "$0" /etc/resolv.conf && exec "$@""#);
-        command.arg(self.folder.join("resolv.conf")).arg(self.program()?);
+        let mut command = network::inside(&self.network, &self.folder.join("resolv.conf"), &self.program()?);
         command.args(["--listen=127.0.0.1:0", "--cluster-id=lab"]);
         command.arg(format!("--namespace={}", self.namespace));
         command.arg(format!("--watch-namespaces={}", self.namespace));
-        command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
-        command.env("KUBECONFIG", self.folder.join("kubeconfig"));
+        command.arg(format!("--approval-keys-file={}", self.folder.join(APPROVERS).display()));
+        command.env("KUBECONFIG", self.folder.join(kubeconfig(who)));
         if let Some(seconds) = self.clock {
             command.env("LD_PRELOAD", machine::WRONG_CLOCK).env("FAKETIME", format!("{seconds:+}s"));
             // Only what a clock on the wall shows: a machine never takes time back by itself.
@@ -200,19 +220,35 @@ impl Keeper {
     }
 
     async fn one_life(&self) -> Result<()> {
-        self.proxy.restarted();
-        let mut child = self.command.spawn()?;
+        self.proxy.restarted(Process::First);
+        let mut child = self.command.spawn(Process::First)?;
         self.victim.is(child.id());
-        let status = child.wait().await?;
+        let status = tokio::select! {
+            status = child.wait() => status?,
+            () = self.victim.sleeps() => return self.with_successor(child).await,
+        };
         let was_killed = self.victim.was_killed() && status.signal() == Some(Signal::KILL.as_raw());
         ensure!(was_killed, "the operator ended by itself: {status}");
         Ok(())
+    }
+
+    /// Another process takes over when the sleeper's term has ended. The lease is not freed for it: within its term the
+    /// sleeper may rightly believe that it leads.
+    async fn with_successor(&self, mut sleeper: Child) -> Result<()> {
+        self.proxy.restarted(Process::Successor);
+        let mut successor = self.command.spawn(Process::Successor)?;
+        let status = tokio::select! {
+            status = sleeper.wait() => status?,
+            status = successor.wait() => status?,
+        };
+        bail!("one of two operators ended by itself: {status}")
     }
 }
 
 /// The operator under test and the proxy before it, until this is dropped.
 pub(super) struct Operator {
     pub(super) proxy: Arc<Proxy>,
+    victim: Victim,
     log: PathBuf,
     crash: Arc<Mutex<Option<String>>>,
     keeper: JoinHandle<()>,
@@ -231,6 +267,27 @@ impl Operator {
             sleep(POLL).await;
         }
         self.is_well()
+    }
+
+    /// Waits until a fault puts it to sleep.
+    pub(super) async fn sleeps(&self) {
+        self.victim.sleeps().await;
+    }
+
+    /// Wakes it, if it was put to sleep.
+    pub(super) fn wake(&self) -> Result<()> {
+        self.victim.wake().context("failed to wake the operator")
+    }
+
+    /// Whoever has lost the lease writes nothing any more.
+    pub(super) fn has_obeyed_the_lease(&self) -> Result<()> {
+        let written = self.proxy.deposed_writes();
+        ensure!(
+            written.is_empty(),
+            "it woke up after another had taken over, and wrote all the same: {}",
+            written.join(", ")
+        );
+        Ok(())
     }
 
     /// It must never end by itself.

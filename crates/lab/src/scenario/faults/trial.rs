@@ -11,15 +11,13 @@ use super::super::Ground;
 use super::super::application::instance;
 use super::end_state::{self, EndState, differences};
 use super::history::Recorder;
-use super::program::{Desk, Operator};
+use super::program::{Desk, Operator, REST};
 use super::truth;
-use super::workload::{Charts, Subject, Workload};
+use super::workload::{Charts, Left, Subject, Workload};
 use crate::faults::Fault;
 
 /// How long a step of a workload may take on a machine that is busy with other things; faults add their own time.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Without a write for this long the operator is at rest.
-const REST: Duration = Duration::from_millis(900);
 /// How long what belongs to a release may take to go after it: the garbage collector is not ours.
 const GOODBYE: Duration = Duration::from_secs(20);
 const POLL: Duration = Duration::from_millis(200);
@@ -113,7 +111,7 @@ impl Lane {
         });
         let failure = run.err().map(|error| format!("{:#}", self.explain(&error, &recorder, &operator)));
         if failure.is_some() {
-            self.clear(&recorder, operator).await?;
+            self.clear(workload, &recorder, operator).await?;
         }
         Ok(Ended { is_reached, failure, took: started.elapsed() })
     }
@@ -137,10 +135,10 @@ impl Lane {
         subject.prepare(workload).await.context("before anything went wrong")?;
         operator.is_quiet(REST, patience).await?;
         operator.proxy.arm(fault.cloned());
-        subject.perform(workload).await?;
-        operator.is_quiet(REST + blindness, patience).await?;
-        if workload.ends_deleted() {
-            // Sources are left to the garbage collector, which takes its time.
+        subject.perform(workload, operator).await?;
+        operator.is_quiet(REST + fault.map(Fault::aftermath).unwrap_or_default(), patience).await?;
+        if workload.leaves() == Left::Nothing {
+            // Pods are left to the garbage collector, which takes its time.
             self.is_empty().await?;
         }
         let (writes, log) = (operator.proxy.writes(), operator.proxy.log());
@@ -148,8 +146,10 @@ impl Lane {
         let end = if workload.has_one_way() { end } else { end_state::without_the_way(end) };
         operator.proxy.disarm();
         subject.is_deleted().await.context("when it was deleted at the end")?;
+        subject.tidy(workload).await?;
         self.is_empty().await?;
         operator.is_well()?;
+        operator.has_obeyed_the_lease()?;
         operator.has_not_panicked()?;
         if fault.is_some_and(|fault| fault.clock().is_some()) {
             truth::clock_was_off(&recorder.versions())?;
@@ -177,10 +177,12 @@ impl Lane {
     }
 
     /// Makes room for the next run after one that went wrong.
-    async fn clear(&self, recorder: &Recorder, operator: Operator) -> Result<()> {
-        let charts = Charts { old: String::new(), new: String::new() };
+    async fn clear(&self, workload: Workload, recorder: &Recorder, operator: Operator) -> Result<()> {
+        let charts = Charts::default();
         let subject = Subject::new(&self.ground, recorder, &charts, GOODBYE);
         operator.proxy.disarm();
+        // One that sleeps would hold what it leads.
+        let _ = operator.wake();
         // What does not go by itself goes by force.
         let gone = subject.is_deleted().await;
         drop(operator);
@@ -188,6 +190,7 @@ impl Lane {
             // Whether this was enough is asked below.
             let _ = instance::clear(&self.ground).await;
         }
+        let _ = subject.tidy(workload).await;
         self.is_empty().await.context("what a failed run left could not be removed")
     }
 

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use super::super::application::instance::KIND;
 use super::super::text_at;
-use super::history::{RELEASE, REPOSITORY, Version};
+use super::history::{CLASSIC, HELM_CHART, RELEASE, REPOSITORY, Version};
 
 /// How long after the world has changed a word may still be about the world before: reading, deciding and writing take time
 /// on a busy machine.
@@ -19,6 +19,10 @@ const REACTION: Duration = Duration::from_secs(2);
 const WRONG: SignedDuration = SignedDuration::from_mins(45);
 const TYPES: [&str; 7] = ["Ready", "Reconciling", "Degraded", "Blocked", "Suspended", "Deleting", "Stalled"];
 const FINALIZER: &str = "apps.vworkspace.io/finalizer";
+/// Where a chart comes from.
+const SOURCES: [&str; 3] = [REPOSITORY, CLASSIC, HELM_CHART];
+/// What is made for an instance.
+const CHILDREN: [&str; 3] = [RELEASE, REPOSITORY, CLASSIC];
 
 /// Every lie of a history, which is in order. `blindness` is for how long a fault kept the operator from knowing.
 pub(in super::super) fn lies(history: &[Version], blindness: Duration) -> Vec<String> {
@@ -33,8 +37,11 @@ pub(in super::super) fn lies(history: &[Version], blindness: Duration) -> Vec<St
         if !now.conditions().is_empty() {
             found.extend(incomplete(now));
             found.extend(contradictions(now));
-            found.extend(readiness(now, next, history, blindness));
-            found.extend(trouble(now, history));
+            let end = next.or(history.last()).map_or(now.seen, |last| last.seen);
+            let saying = Saying { now, end, history, blindness };
+            found.extend(readiness(&saying));
+            found.extend(trouble(&saying));
+            found.extend(blocking(&saying));
             found.extend(suspension(now, history));
             found.extend(waiting(now, history));
         }
@@ -79,6 +86,95 @@ fn unfounded(now: &Version, history: &[Version]) -> Vec<String> {
     lies
 }
 
+/// Which versions could be known at a moment.
+type Known<'a> = &'a dyn Fn(&Version) -> bool;
+
+/// What a version of an instance says, for as long as it is the newest one.
+struct Saying<'a> {
+    now: &'a Version,
+    /// When it was said for the last time.
+    end: Instant,
+    history: &'a [Version],
+    blindness: Duration,
+}
+
+impl Saying<'_> {
+    /// The lie, unless some version of these kinds bears it out: one that was there when it was first said, or shortly
+    /// before, and one that was there when it was last said.
+    fn unless(
+        &self,
+        says: &str,
+        kinds: &[&str],
+        holds: &dyn Fn(&Version) -> bool,
+        otherwise: &str,
+    ) -> Option<String> {
+        let is_so = |known: Known<'_>, at| self.is_borne_out(kinds, holds, known, at);
+        self.lie(says, otherwise, &is_so)
+    }
+
+    /// The same for what the object that is meant lacks: before its first version nothing has it.
+    fn unless_lacking(
+        &self,
+        says: &str,
+        kind: &str,
+        is_meant: Known<'_>,
+        lacks: &dyn Fn(&Version) -> bool,
+        otherwise: &str,
+    ) -> Option<String> {
+        let is_so = |known: Known<'_>, at| {
+            let meant = |version: &Version| is_meant(version) && known(version);
+            let first = self.known(&[kind], &meant).map(|version| version.seen).next();
+            first.is_none_or(|first| first + REACTION + self.blindness >= at)
+                || self.is_borne_out(&[kind], lacks, &meant, at)
+        };
+        self.lie(says, otherwise, &is_so)
+    }
+
+    fn lie(&self, says: &str, otherwise: &str, is_so: &dyn Fn(Known<'_>, Instant) -> bool) -> Option<String> {
+        if !is_so(&|version| self.is_before(version), self.now.seen) {
+            return Some(format!("{says} while {otherwise}"));
+        }
+        (!is_so(&|version| version.seen <= self.end, self.end))
+            .then(|| format!("{says} was still said when it was so no more"))
+    }
+
+    fn is_borne_out(
+        &self,
+        kinds: &[&str],
+        holds: &dyn Fn(&Version) -> bool,
+        known: Known<'_>,
+        at: Instant,
+    ) -> bool {
+        let is_there = |version: &Version| {
+            self.ended(version, known).is_none_or(|ended| ended + REACTION + self.blindness >= at)
+        };
+        self.known(kinds, known).any(|version| is_there(version) && holds(version))
+    }
+
+    /// The first one after a gap tells what happened in it, though its number is that of its last change.
+    fn is_before(&self, version: &Version) -> bool {
+        version.number < self.now.number || version.is_after_gap && version.seen <= self.now.seen + REACTION
+    }
+
+    fn known<'s>(&'s self, kinds: &'s [&str], known: Known<'s>) -> impl Iterator<Item = &'s Version> {
+        self.history.iter().filter(move |version| kinds.contains(&version.kind) && known(version))
+    }
+
+    /// When the same object had another version.
+    fn ended(&self, version: &Version, known: Known<'_>) -> Option<Instant> {
+        let of_it =
+            self.history.iter().filter(|next| next.kind == version.kind && next.uid() == version.uid());
+        let mut later =
+            of_it.skip_while(|next| !std::ptr::eq(*next, version)).skip(1).filter(|next| known(next));
+        later.next().map(|next| next.seen)
+    }
+
+    /// Whether it speaks of the spec that the object has now.
+    fn is_current(&self) -> bool {
+        self.now.number_at("/status/observedGeneration") == self.now.generation()
+    }
+}
+
 /// All types are there from the first word on, and none speaks of a generation that does not exist yet.
 fn incomplete(now: &Version) -> Vec<String> {
     let missing = TYPES.iter().filter(|type_| now.condition(type_).is_none());
@@ -97,7 +193,9 @@ fn contradictions(now: &Version) -> Vec<String> {
     let both = |one: &str, other: &str| now.is_true(one) && now.is_true(other);
     let mut lies = Vec::new();
     for (one, other) in [("Reconciling", "Stalled"), ("Ready", "Deleting"), ("Ready", "Stalled")] {
-        if both(one, other) {
+        // What runs is ready, and the change that is blocked is what will not go on by itself.
+        let is_change = (one, other) == ("Ready", "Stalled") && now.is_true("Blocked");
+        if both(one, other) && !is_change {
             lies.push(format!("{one} and {other} are both True"));
         }
     }
@@ -109,60 +207,159 @@ fn contradictions(now: &Version) -> Vec<String> {
 
 /// Ready=True, and that nothing is under way: Flux had deployed this very change when it was said, and had it still when it
 /// was last said. Of a change that waits Ready says only that something is deployed.
-fn readiness(
-    now: &Version,
-    next: Option<&Version>,
-    history: &[Version],
-    blindness: Duration,
-) -> Option<String> {
-    let is_current = now.number_at("/status/observedGeneration") == now.generation();
+fn readiness(saying: &Saying<'_>) -> Option<String> {
+    let Saying { now, history, .. } = saying;
     let is_settled = now.says("Reconciling") == "False/Stable" && !now.is_true("Stalled");
-    if !is_current || now.is_being_deleted() || !(now.is_true("Ready") || is_settled) {
+    if !saying.is_current() || now.is_being_deleted() || !(now.is_true("Ready") || is_settled) {
         return None;
     }
-    let waits = now.says("Reconciling") == "True/ChangePending";
+    let waits = now.says("Reconciling") == "True/ChangePending" || now.is_true("Blocked");
     let holds = |release: &Version| {
         !release.is_gone
             && is_deployed(release)
             && (waits || carries(release, now) && has_chart(release, now, history))
     };
-    // Whether a release that was there at a moment, or shortly before, bears it out.
-    let is_borne_out = |known: &dyn Fn(&Version) -> bool, at: Instant| {
-        let releases: Vec<&Version> = of(history, RELEASE).filter(|release| known(release)).collect();
-        releases.iter().enumerate().any(|(index, release)| {
-            let ended = releases.get(index + 1).map(|next| next.seen);
-            ended.is_none_or(|ended| ended + REACTION + blindness >= at) && holds(release)
-        })
-    };
-    // The first one after a gap tells what happened in it, though its number is that of its last change.
-    let before = |release: &Version| {
-        release.number < now.number || release.is_after_gap && release.seen <= now.seen + REACTION
-    };
     let says = format!("Ready={}, Reconciling={}", now.says("Ready"), now.says("Reconciling"));
-    if !is_borne_out(&before, now.seen) {
-        return Some(format!("{says} while Flux had not deployed it"));
+    saying.unless(&says, &[RELEASE], &holds, "Flux had not deployed it")
+}
+
+/// That something failed, is degraded or will not go on by itself: Flux says so itself, since it last succeeded, and says it
+/// for as long as the instance does.
+fn trouble(saying: &Saying<'_>) -> Vec<String> {
+    let now = saying.now;
+    if now.is_being_deleted() {
+        return Vec::new();
     }
-    let end = next.or(history.last()).map_or(now.seen, |last| last.seen);
-    (!is_borne_out(&|release| release.seen <= end, end))
-        .then(|| format!("{says} was still said when it was so no more"))
+    let mut lies = Vec::new();
+    let says = format!("Ready={}", now.says("Ready"));
+    match says.as_str() {
+        "Ready=False/HelmReleaseFailed" => {
+            lies.extend(saying.unless(&says, &[RELEASE], &has_failed, NOT_FAILED));
+        }
+        "Ready=False/ChartUnreachable" => {
+            lies.extend(saying.unless(&says, &SOURCES, &is_unreachable, ANSWERED));
+        }
+        _ => {}
+    }
+    if now.is_true("Degraded") {
+        lies.extend(degradation(saying));
+    }
+    if now.is_true("Stalled") {
+        lies.extend(stall(saying));
+    }
+    lies
 }
 
-/// Degraded and Stalled: Flux had failed at something, at some time.
-fn trouble(now: &Version, history: &[Version]) -> Option<String> {
-    let types = ["Degraded", "Stalled"].into_iter().filter(|type_| now.is_true(type_));
-    let has_failed = |version: &&Version| {
-        version.number < now.number
-            && (version.text("/status/history/0/status") == "failed"
-                || version.conditions().iter().any(is_failure))
+const NOT_FAILED: &str = "Flux had not failed since it last succeeded";
+const ANSWERED: &str = "every source answered";
+
+fn degradation(saying: &Saying<'_>) -> Option<String> {
+    let told = saying.now.says("Degraded");
+    let says = format!("Degraded={told}");
+    match told.as_str() {
+        "True/UpgradeFailed" | "True/HelmReleaseDegraded" if !was_well(saying) => {
+            Some(format!("{says} of what was never well"))
+        }
+        "True/UpgradeFailed" => {
+            let holds = |release: &Version| is_rolled_back(release, saying.history);
+            saying.unless(&says, &[RELEASE], &holds, "Flux had rolled nothing back since it last succeeded")
+        }
+        "True/HelmReleaseDegraded" => saying.unless(&says, &[RELEASE], &has_failed, NOT_FAILED),
+        "True/ChartUnreachable" => saying.unless(&says, &SOURCES, &is_unreachable, ANSWERED),
+        // Nobody asks for a check or changes what Flux has made.
+        _ => Some(format!("{says} and nothing here can be so")),
+    }
+}
+
+fn was_well(saying: &Saying<'_>) -> bool {
+    saying.known(&[RELEASE], &|release| saying.is_before(release)).any(is_deployed)
+}
+
+/// It failed, and Flux has put the former one back since the last success, whatever else it tried after that.
+fn is_rolled_back(release: &Version, history: &[Version]) -> bool {
+    let until: Vec<&Version> =
+        of(history, RELEASE).take_while(|known| known.number <= release.number).collect();
+    let mut since = until.into_iter().rev().take_while(|known| !is_deployed(known));
+    has_failed(release) && since.any(|known| known.is_true("Remediated"))
+}
+
+fn stall(saying: &Saying<'_>) -> Option<String> {
+    let told = saying.now.says("Stalled");
+    let says = format!("Stalled={told}");
+    let has_given_up = |release: &Version| !release.is_gone && release.is_true("Stalled");
+    match told.as_str() {
+        "True/HelmReleaseFailed" => saying.unless(&says, &[RELEASE], &has_given_up, "Flux had not given up"),
+        "True/MissingChartSource" => missing_source(saying, &says),
+        _ => Some(format!("{says} and nothing here can be so")),
+    }
+}
+
+/// The last action of Helm failed.
+fn has_failed(release: &Version) -> bool {
+    let is_failed = release.text("/status/history/0/status") == "failed" || release.is_true("Remediated");
+    let released = release.condition("Released").map(|known| text_at(known, "/status"));
+    !release.is_gone && (released == Some("False") || is_failed && released != Some("True"))
+}
+
+/// The last try to fetch it failed.
+fn is_unreachable(source: &Version) -> bool {
+    !source.is_gone && source.is_true("FetchFailed")
+}
+
+/// Flux cannot get what the source names.
+fn is_not_fetched(source: &Version) -> bool {
+    !source.is_gone && (source.is_true("FetchFailed") || source.is_true("Stalled"))
+}
+
+/// Blocked=True: what is said to be in the way is in the way, for as long as it is said.
+fn blocking(saying: &Saying<'_>) -> Option<String> {
+    let now = saying.now;
+    if !saying.is_current() || now.is_being_deleted() || !now.is_true("Blocked") {
+        return None;
+    }
+    let says = format!("Blocked={}", now.says("Blocked"));
+    match now.says("Blocked").as_str() {
+        "True/AwaitingApproval" => unapproved(saying, &says),
+        "True/MissingChartSource" => missing_source(saying, &says),
+        _ => Some(format!("{says} and nothing here can be so")),
+    }
+}
+
+/// The change has to be approved, and Flux does not have it.
+fn unapproved(saying: &Saying<'_>, says: &str) -> Option<String> {
+    let Saying { now, history, .. } = saying;
+    let is_required = now.object.pointer("/spec/approvals/required").and_then(Value::as_bool);
+    if is_required != Some(true) {
+        return Some(format!("{says} and nothing has to be approved"));
+    }
+    let version = now.text("/spec/chart/version");
+    let has_version = |release: &Version| {
+        let source = of(history, REPOSITORY).take_while(|source| source.seen <= release.seen).last();
+        release.text("/spec/chart/spec/version") == version
+            || source.is_some_and(|source| source.text("/spec/ref/tag") == version)
     };
-    let failed = history.iter().filter(|version| version.kind != KIND).any(|version| has_failed(&version));
-    let told: Vec<String> = types.map(|type_| format!("{type_}={}", now.says(type_))).collect();
-    (!told.is_empty() && !failed).then(|| format!("{} and Flux had not failed", told.join(", ")))
+    let lacks = |release: &Version| {
+        let values = release.object.pointer("/spec/values");
+        release.is_gone || values != now.object.pointer("/spec/values/inline") || !has_version(release)
+    };
+    saying.unless_lacking(says, RELEASE, &|_| true, &lacks, "Flux had the change")
 }
 
-fn is_failure(known: &Value) -> bool {
-    let (type_, status) = (text_at(known, "/type"), text_at(known, "/status"));
-    matches!((type_, status), ("Ready" | "Released", "False") | ("Stalled" | "FetchFailed", "True"))
+/// The source does not have the chart; one that somebody else keeps may also be absent, or have another version.
+fn missing_source(saying: &Saying<'_>, says: &str) -> Option<String> {
+    let now = saying.now;
+    let (theirs, version) = (now.text("/spec/chart/sourceRef/name"), now.text("/spec/chart/version"));
+    if !saying.is_current() {
+        return None;
+    }
+    if theirs.is_empty() {
+        return saying.unless(says, &SOURCES, &is_not_fetched, "its source had it");
+    }
+    let is_theirs = |source: &Version| source.text("/metadata/name") == theirs;
+    let lacks = |source: &Version| {
+        source.is_gone || is_not_fetched(source) || source.text("/spec/ref/tag") != version
+    };
+    saying.unless_lacking(says, REPOSITORY, &is_theirs, &lacks, "its source had it")
 }
 
 fn of<'a>(history: &'a [Version], kind: &'static str) -> impl Iterator<Item = &'a Version> {
@@ -183,8 +380,15 @@ fn carries(release: &Version, instance: &Version) -> bool {
         && release.text("/status/history/0/chartVersion").starts_with(instance.text("/spec/chart/version"))
 }
 
-/// The chart of the release is one that the source had under the tag that the instance asks for.
+/// The chart of the release is one that the source had under the version that the instance asks for.
 fn has_chart(release: &Version, instance: &Version, history: &[Version]) -> bool {
+    if release.object.pointer("/spec/chart").is_some() {
+        let mut charts = of(history, HELM_CHART).filter(|chart| chart.seen <= release.seen + REACTION);
+        return charts.any(|chart| {
+            chart.text("/spec/version") == instance.text("/spec/chart/version")
+                && chart.text("/status/artifact/revision") == release.text("/status/history/0/chartVersion")
+        });
+    }
     let digest = release.text("/status/history/0/ociDigest");
     let before = of(history, REPOSITORY).filter(|source| source.seen <= release.seen + REACTION);
     before.into_iter().any(|source| {
@@ -212,22 +416,37 @@ fn changes_values(now: &Version, history: &[Version]) -> bool {
     former.filter(|version| version.generation() < now.generation()).last().map(values) != Some(values(now))
 }
 
-/// Suspended=True: the spec says so, and Flux had been told.
+/// Suspended=True: the spec says so, in this way, and Flux had been told.
 fn suspension(now: &Version, history: &[Version]) -> Option<String> {
     let is_current = now.number_at("/status/observedGeneration") == now.generation();
-    let wanted = now.object.pointer("/spec/suspend").and_then(Value::as_bool).unwrap_or_default();
     if !is_current || now.is_being_deleted() {
         return None;
     }
+    let wanted = pause(now);
     // What could not be handed to Flux waits, a pause too.
-    let waits = wanted && now.says("Reconciling") == "True/ChangePending";
-    if now.is_true("Suspended") != wanted && !waits {
-        return Some(format!("spec.suspend is {wanted} and Suspended is {}", now.says("Suspended")));
+    let waits = wanted != NO_PAUSE && now.says("Reconciling") == "True/ChangePending";
+    let told = now.says("Suspended");
+    let is_right = if wanted == NO_PAUSE { !now.is_true("Suspended") } else { told == wanted };
+    if !is_right && (!waits || now.is_true("Suspended")) {
+        return Some(format!("the spec means Suspended={wanted} and it is {told}"));
     }
     let newest = of(history, RELEASE).take_while(|release| release.number < now.number).last()?;
     let is_told = newest.object.pointer("/spec/suspend").and_then(Value::as_bool).unwrap_or_default();
     (now.is_true("Suspended") && !newest.is_gone && !is_told)
         .then(|| format!("Suspended=True and Flux was not told (newest release v{})", newest.number))
+}
+
+const NO_PAUSE: &str = "False/Active";
+
+/// What the spec means for Suspended. Windows of the workloads are always open.
+fn pause(instance: &Version) -> &'static str {
+    let is_suspended = instance.object.pointer("/spec/suspend").and_then(Value::as_bool) == Some(true);
+    let windows = instance.object.pointer("/spec/maintenanceWindows").and_then(Value::as_array);
+    match (is_suspended, windows.is_some_and(|windows| !windows.is_empty())) {
+        (true, _) => "True/ManuallySuspended",
+        (false, true) => "True/MaintenanceWindow",
+        (false, false) => NO_PAUSE,
+    }
 }
 
 /// What may only grow, and times that may only move with what they tell.
@@ -252,7 +471,8 @@ fn steps_back(before: &Version, now: &Version) -> Vec<String> {
     }
     // Nothing was asked for meanwhile, and what is deployed does not get undeployed by looking at it.
     let same = observed(before) == before.generation() && before.generation() == now.generation();
-    let is_settled = before.is_true("Ready") && !before.is_true("Reconciling");
+    // What is blocked may go on by what others do.
+    let is_settled = before.is_true("Ready") && !before.is_true("Reconciling") && !before.is_true("Blocked");
     if same && !now.is_being_deleted() && is_settled && !now.is_true("Ready") {
         lies.push(format!("Ready went from {} to {}", before.says("Ready"), now.says("Ready")));
     }
@@ -277,21 +497,29 @@ pub(super) fn clock_was_off(history: &[Version]) -> Result<()> {
 /// The finalizer stands before the first child, and goes after the last.
 fn order(history: &[Version]) -> Vec<String> {
     let mut lies = Vec::new();
-    for child in history.iter().filter(|version| [RELEASE, REPOSITORY].contains(&version.kind)) {
-        let owner = child.text("/metadata/ownerReferences/0/uid");
-        let of_owner = || of(history, KIND).filter(|instance| instance.uid() == owner);
+    for child in history.iter().filter(|version| CHILDREN.contains(&version.kind)) {
+        let name = format!("{} v{}", child.kind, child.number);
+        // A source without an owner is somebody else's.
+        if child.owner().is_empty() {
+            if child.kind == RELEASE {
+                lies.push(format!("{name} belongs to nobody"));
+            }
+            continue;
+        }
+        let of_owner = || of(history, KIND).filter(|instance| instance.uid() == child.owner());
         let is_held = |instance: &Version| {
             let finalizers = instance.object.pointer("/metadata/finalizers").and_then(Value::as_array);
             finalizers.into_iter().flatten().any(|known| known.as_str() == Some(FINALIZER))
         };
-        let held = of_owner().any(|instance| instance.number < child.number && is_held(instance));
-        if !held {
-            lies.push(format!("{} v{} came before the finalizer", child.kind, child.number));
+        if !of_owner().any(|instance| instance.number < child.number && is_held(instance)) {
+            lies.push(format!("{name} came before the finalizer"));
         }
         let gone = of_owner().find(|instance| instance.is_gone).map(|instance| instance.number);
-        // The source is left to the garbage collector; the release must be gone first.
-        if child.kind == RELEASE && gone.is_some_and(|gone| gone < child.number) {
-            lies.push(format!("{} v{} outlived its instance", child.kind, child.number));
+        let same = || history.iter().filter(|known| known.kind == child.kind && known.uid() == child.uid());
+        let is_last = same().all(|known| known.number <= child.number);
+        let is_left = is_last && !same().any(|known| known.is_gone);
+        if gone.is_some_and(|gone| gone < child.number || is_left) {
+            lies.push(format!("{name} outlived its instance"));
         }
     }
     lies
@@ -434,17 +662,279 @@ mod tests {
         assert!(broken.lies().iter().any(|lie| lie.contains("so no more")), "{:?}", broken.lies());
     }
 
+    /// An instance with these conditions for these reasons, the others False.
+    fn saying(generation: i64, truths: &[(&str, &str)]) -> Value {
+        let types: Vec<&str> = truths.iter().map(|(type_, _)| *type_).collect();
+        let mut object = instance(generation, generation, &types);
+        for known in object["status"]["conditions"].as_array_mut().expect("a list") {
+            let said = truths.iter().find(|(type_, _)| known["type"] == *type_);
+            if let Some((_, reason)) = said {
+                known["reason"] = json!(reason);
+            }
+        }
+        object
+    }
+
+    /// What Flux says after an action that failed; with what it did then.
+    fn failed(values: i64, more: &[(&str, &str)]) -> Value {
+        let mut object = release(values, false);
+        object["status"]["history"][0]["status"] = json!("failed");
+        let more = more.iter().map(|(type_, status)| condition(type_, status, values));
+        object["status"]["conditions"] =
+            std::iter::once(condition("Released", "False", values)).chain(more).collect();
+        object
+    }
+
+    /// Installed and well, and an upgrade begun.
+    fn upgrading() -> Told {
+        begun()
+            .then(RELEASE, 10, &release(1, true))
+            .then(KIND, 10, &instance(1, 1, &["Ready"]))
+            .then(KIND, 10, &instance(2, 1, &["Ready"]))
+            .then(RELEASE, 10, &release(2, false))
+    }
+
+    fn is_honest(told: &Told) {
+        assert_eq!(told.lies(), Vec::<String>::new());
+    }
+
+    fn lies_by(told: &Told, expected: &str) {
+        let lies = told.lies();
+        assert!(lies.iter().any(|lie| lie.contains(expected)), "{expected}: {lies:?}");
+    }
+
+    const DEGRADED: [(&str, &str); 2] = [("Degraded", "HelmReleaseDegraded"), ("Reconciling", "R")];
+
     #[test]
-    fn trouble_that_flux_never_had_is_a_lie() {
-        let degraded = || instance(1, 1, &["Degraded", "Reconciling"]);
-        let told = begun().then(KIND, 10, &degraded());
-        assert!(told.lies().iter().any(|lie| lie.contains("had not failed")), "{:?}", told.lies());
-        let mut failed = release(1, false);
-        failed["status"]["history"][0]["status"] = json!("failed");
-        assert_eq!(
-            begun().then(RELEASE, 10, &failed).then(KIND, 10, &degraded()).lies(),
-            Vec::<String>::new()
+    fn a_degradation_needs_a_failure_after_the_last_success() {
+        let degraded = saying(2, &DEGRADED);
+        is_honest(&upgrading().then(RELEASE, 10, &failed(2, &[])).then(KIND, 10, &degraded));
+        lies_by(&upgrading().then(KIND, 10, &degraded), "had not failed");
+        // Every installation shows a release that is not ready yet; that is no failure.
+        let mut unready = release(2, false);
+        unready["status"]["conditions"] = json!([condition("Ready", "False", 2)]);
+        lies_by(&upgrading().then(RELEASE, 10, &unready).then(KIND, 10, &degraded), "had not failed");
+        // What failed before the last success is no reason any more.
+        let mended = || begun().then(RELEASE, 10, &failed(1, &[])).then(RELEASE, 10, &release(1, true));
+        lies_by(&mended().then(KIND, 5000, &saying(1, &DEGRADED)), "had not failed");
+    }
+
+    #[test]
+    fn what_was_never_well_is_not_degraded() {
+        let told = begun().then(RELEASE, 10, &failed(1, &[])).then(KIND, 10, &saying(1, &DEGRADED));
+        lies_by(&told, "never well");
+    }
+
+    #[test]
+    fn a_degradation_that_stays_after_flux_succeeded_again_is_a_lie() {
+        let said = || upgrading().then(RELEASE, 10, &failed(2, &[])).then(KIND, 10, &saying(2, &DEGRADED));
+        let mended = || said().then(RELEASE, 10, &release(2, true));
+        is_honest(&mended().then(REPOSITORY, 1000, &source()));
+        lies_by(&mended().then(REPOSITORY, 5000, &source()), "so no more");
+    }
+
+    #[test]
+    fn a_failed_upgrade_is_told_as_rolled_back_only_if_it_was() {
+        let told = || saying(2, &[("Degraded", "UpgradeFailed"), ("Reconciling", "R")]);
+        lies_by(
+            &upgrading().then(RELEASE, 10, &failed(2, &[])).then(KIND, 10, &told()),
+            "rolled nothing back",
         );
+        let rolled_back = || upgrading().then(RELEASE, 10, &failed(2, &[("Remediated", "True")]));
+        is_honest(&rolled_back().then(KIND, 10, &told()));
+        // The next try fails too, which takes Flux' word about the first away: nothing has succeeded since.
+        is_honest(&rolled_back().then(RELEASE, 3000, &failed(2, &[])).then(KIND, 3000, &told()));
+        // A moment after the next success it may still be said.
+        is_honest(&rolled_back().then(RELEASE, 10, &release(2, true)).then(KIND, 10, &told()));
+    }
+
+    #[test]
+    fn a_chart_that_cannot_be_reached_is_a_source_that_flux_cannot_fetch() {
+        let told = || saying(1, &[("Degraded", "ChartUnreachable"), ("Reconciling", "R")]);
+        lies_by(&begun().then(KIND, 10, &told()), "every source answered");
+        let mut away = source();
+        away["status"]["conditions"] = json!([condition("FetchFailed", "True", 1)]);
+        let away = begun().then(REPOSITORY, 10, &away).then(KIND, 10, &told());
+        is_honest(&away);
+        lies_by(&away.then(REPOSITORY, 10, &source()).then(RELEASE, 5000, &release(1, false)), "so no more");
+    }
+
+    #[test]
+    fn a_failure_that_is_told_is_one_of_flux() {
+        let told = |reason: &str| {
+            let mut told = saying(1, &[("Reconciling", "R")]);
+            told["status"]["conditions"][0]["reason"] = json!(reason);
+            told
+        };
+        lies_by(&begun().then(KIND, 10, &told("HelmReleaseFailed")), "had not failed");
+        lies_by(&begun().then(KIND, 10, &told("ChartUnreachable")), "every source answered");
+        is_honest(&begun().then(RELEASE, 10, &failed(1, &[])).then(KIND, 10, &told("HelmReleaseFailed")));
+    }
+
+    #[test]
+    fn a_stall_is_one_of_flux_or_of_the_source() {
+        let given_up = || saying(1, &[("Stalled", "HelmReleaseFailed")]);
+        let tried = || begun().then(RELEASE, 10, &failed(1, &[]));
+        lies_by(&tried().then(KIND, 10, &given_up()), "had not given up");
+        let stalled =
+            begun().then(RELEASE, 10, &failed(1, &[("Stalled", "True")])).then(KIND, 10, &given_up());
+        is_honest(&stalled);
+        lies_by(
+            &stalled.then(RELEASE, 10, &release(1, false)).then(REPOSITORY, 5000, &source()),
+            "so no more",
+        );
+        lies_by(&tried().then(KIND, 10, &saying(1, &[("Stalled", "InvalidSpec")])), "nothing here");
+    }
+
+    #[test]
+    fn other_degradations_and_blockers_cannot_be() {
+        lies_by(&upgrading().then(KIND, 10, &saying(2, &[("Degraded", "Drifted")])), "nothing here");
+        lies_by(&upgrading().then(KIND, 10, &saying(2, &[("Blocked", "MissingSecret")])), "nothing here");
+    }
+
+    /// The instance says that its change waits for an approval.
+    fn unapproved(required: bool) -> Value {
+        let waits = [("Blocked", "AwaitingApproval"), ("Reconciling", "ChangePending"), ("Ready", "R")];
+        let mut object = saying(2, &waits);
+        object["spec"]["approvals"] = json!({"required": required});
+        object
+    }
+
+    #[test]
+    fn an_approval_is_awaited_only_while_flux_does_not_have_the_change() {
+        let installed = || begun().then(RELEASE, 10, &release(1, true));
+        is_honest(&installed().then(KIND, 10, &unapproved(true)));
+        lies_by(&installed().then(KIND, 10, &unapproved(false)), "nothing has to be approved");
+        let given = || installed().then(RELEASE, 10, &release(2, true));
+        lies_by(&given().then(KIND, 5000, &unapproved(true)), "Flux had the change");
+        let kept = installed().then(KIND, 10, &unapproved(true)).then(RELEASE, 10, &release(2, true));
+        lies_by(&kept.then(REPOSITORY, 5000, &source()), "so no more");
+        // Another version, which only the source has.
+        let mut other = unapproved(true);
+        other["spec"]["chart"]["version"] = json!("1.1.0");
+        other["spec"]["values"]["inline"] = json!({"a": 1});
+        is_honest(&installed().then(KIND, 5000, &other));
+    }
+
+    #[test]
+    fn a_chart_is_missing_only_while_its_source_does_not_have_it() {
+        let blocked = || saying(1, &[("Blocked", "MissingChartSource"), ("Stalled", "MissingChartSource")]);
+        lies_by(&begun().then(KIND, 10, &blocked()), "its source had it");
+        let mut without = source();
+        without["status"]["conditions"] = json!([condition("FetchFailed", "True", 1)]);
+        let missing = begun().then(REPOSITORY, 10, &without).then(KIND, 10, &blocked());
+        is_honest(&missing);
+        lies_by(
+            &missing.then(REPOSITORY, 10, &source()).then(RELEASE, 5000, &release(1, false)),
+            "so no more",
+        );
+    }
+
+    #[test]
+    fn a_source_of_somebody_else_has_to_have_the_version() {
+        let theirs = |tag: &str| {
+            json!({"metadata": {"uid": "t", "name": "theirs"}, "spec": {"ref": {"tag": tag}},
+                "status": {"artifact": {"revision": format!("{tag}@sha256:d")}}})
+        };
+        let blocked = || {
+            let mut object =
+                saying(1, &[("Blocked", "MissingChartSource"), ("Stalled", "MissingChartSource")]);
+            object["spec"]["chart"]["sourceRef"] = json!({"kind": REPOSITORY, "name": "theirs"});
+            object
+        };
+        is_honest(&Told::new().then(KIND, 0, &blocked()));
+        let come = || Told::new().then(KIND, 0, &blocked()).then(REPOSITORY, 5000, &theirs("1.0.0"));
+        is_honest(&come().then(KIND, 10, &blocked()));
+        lies_by(&come().then(REPOSITORY, 5000, &theirs("1.0.0")), "so no more");
+        is_honest(&Told::new().then(REPOSITORY, 0, &theirs("0.9.0")).then(KIND, 5000, &blocked()));
+        lies_by(
+            &Told::new().then(REPOSITORY, 0, &theirs("1.0.0")).then(KIND, 5000, &blocked()),
+            "source had it",
+        );
+        let kept = Told::new().then(REPOSITORY, 0, &theirs("0.9.0")).then(KIND, 10, &blocked());
+        let kept = kept.then(REPOSITORY, 10, &theirs("1.0.0"));
+        lies_by(&kept.then(REPOSITORY, 5000, &theirs("1.0.0")), "so no more");
+    }
+
+    #[test]
+    fn what_runs_may_be_ready_while_its_change_is_stalled() {
+        let stalled = |truths: &[(&str, &str)]| {
+            let mut object = saying(2, truths);
+            object["spec"]["chart"]["sourceRef"] = json!({"kind": REPOSITORY, "name": "theirs"});
+            object
+        };
+        let installed = || begun().then(RELEASE, 10, &release(1, true));
+        let blocked = [("Ready", "R"), ("Blocked", "MissingChartSource"), ("Stalled", "MissingChartSource")];
+        is_honest(&installed().then(KIND, 10, &stalled(&blocked)));
+        let told = installed().then(KIND, 10, &stalled(&[("Ready", "R"), ("Stalled", "MissingChartSource")]));
+        lies_by(&told, "both True");
+    }
+
+    #[test]
+    fn a_pause_is_told_with_its_reason() {
+        let paused = |reason: &str, spec: &Value| {
+            let mut object = saying(1, &[("Suspended", reason), ("Reconciling", "ChangePending")]);
+            object["spec"]["suspend"] = spec["suspend"].clone();
+            object["spec"]["maintenanceWindows"] = spec["maintenanceWindows"].clone();
+            object
+        };
+        let (by_hand, window) = (json!({"suspend": true}), json!({"maintenanceWindows": [{"name": "w"}]}));
+        let mut suspended = release(1, false);
+        suspended["spec"]["suspend"] = json!(true);
+        let begun = || begun().then(RELEASE, 10, &suspended);
+        is_honest(&begun().then(KIND, 10, &paused("MaintenanceWindow", &window)));
+        is_honest(&begun().then(KIND, 10, &paused("ManuallySuspended", &by_hand)));
+        lies_by(&begun().then(KIND, 10, &paused("ManuallySuspended", &window)), "the spec means");
+        lies_by(&begun().then(KIND, 10, &paused("MaintenanceWindow", &json!({}))), "the spec means");
+        lies_by(
+            &begun().then(KIND, 10, &instance(1, 1, &[])).then(KIND, 10, &{
+                let mut object = instance(1, 1, &[]);
+                object["spec"]["maintenanceWindows"] = window["maintenanceWindows"].clone();
+                object
+            }),
+            "the spec means Suspended=True/MaintenanceWindow",
+        );
+    }
+
+    #[test]
+    fn a_chart_of_a_classic_repository_is_the_one_that_flux_made_of_it() {
+        let chart = |version: &str| json!({"spec": {"version": version}, "status": {"artifact": {"revision": version}}});
+        let mut deployed = release(1, true);
+        deployed["spec"]["chart"] = json!({"spec": {"version": "1.0.0"}});
+        deployed["status"]["history"][0]["chartVersion"] = json!("1.0.0");
+        deployed["status"]["history"][0]["ociDigest"] = json!(null);
+        let told = |version: &str| {
+            let begun = Told::new().then(KIND, 0, &instance(1, 1, &["Reconciling"]));
+            let begun = begun.then(HELM_CHART, 10, &chart(version)).then(RELEASE, 10, &deployed);
+            begun.then(KIND, 10, &instance(1, 1, &["Ready"]))
+        };
+        is_honest(&told("1.0.0"));
+        lies_by(&told("1.1.0"), "had not deployed");
+    }
+
+    #[test]
+    fn children_belong_to_their_instance_by_label_and_go_before_it() {
+        let child =
+            |uid: &str| json!({"metadata": {"uid": uid, "labels": {"apps.vworkspace.io/instance-uid": "u"}}});
+        let ends = |mut told: Told, kind: &'static str, object: &Value| {
+            told = told.then(kind, 10, object);
+            told.0.last_mut().expect("a version").is_gone = true;
+            told
+        };
+        let held = || Told::new().then(KIND, 0, &instance(1, 1, &["Reconciling"]));
+        for kind in CHILDREN {
+            let made = || held().then(kind, 10, &child("c"));
+            let right = ends(ends(made(), kind, &child("c")), KIND, &instance(1, 1, &[]));
+            is_honest(&right);
+            let late = ends(ends(made(), KIND, &instance(1, 1, &[])), kind, &child("c"));
+            lies_by(&late, "outlived");
+            // Nobody ever took it away.
+            lies_by(&ends(made(), KIND, &instance(1, 1, &[])), "outlived");
+        }
+        let early = Told::new().then(REPOSITORY, 0, &child("c")).then(KIND, 10, &instance(1, 1, &[]));
+        lies_by(&early, "before the finalizer");
+        lies_by(&held().then(RELEASE, 10, &json!({"metadata": {"uid": "c"}})), "belongs to nobody");
+        is_honest(&held().then(REPOSITORY, 10, &json!({"metadata": {"uid": "theirs"}})));
     }
 
     #[test]
@@ -472,7 +962,7 @@ mod tests {
             ("both True", Told::new().then(KIND, 0, &two_minds)),
             ("has no condition Stalled", Told::new().then(KIND, 0, &incomplete)),
             ("speaks of generation 2", Told::new().then(KIND, 0, &early)),
-            ("spec.suspend is false", Told::new().then(KIND, 0, &suspended)),
+            ("the spec means Suspended=False/Active", Told::new().then(KIND, 0, &suspended)),
             ("nobody deleted", Told::new().then(KIND, 0, &instance(1, 1, &["Deleting"]))),
             ("before the finalizer", Told::new().then(KIND, 0, &unheld).then(RELEASE, 0, &release(1, false))),
             (

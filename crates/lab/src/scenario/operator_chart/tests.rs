@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Command;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::chart;
 use crate::cluster;
@@ -60,11 +60,11 @@ fn everything_carries_the_documented_label() {
 fn flags_are_passed_only_when_their_value_is_set() {
     let Some(plain) = rendered("") else { return };
     let flags = ["--zap-log-level=info", "--zap-encoder=logfmt", "--workers=8"];
-    assert_eq!(container(&plain)["args"], serde_json::json!(flags));
+    assert_eq!(container(&plain)["args"], json!(flags));
     assert_eq!(container(&plain).get("volumeMounts"), None);
     let key = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
     let values = format!(
-        "watchNamespaces: [a, b]\nclusterId: c1\nlogLevel: debug\napprovals: {{publicKeys: [{key}]}}\nextraArgs: [--x=1]"
+        "watchNamespaces: [a, b]\nclusterId: c1\nlogLevel: debug\napprovals: {{publicKeys: [{key}]}}\ntenancy: {{defaultServiceAccount: tenant}}\nextraArgs: [--x=1]"
     );
     let full = rendered(&values).expect("helm is there");
     let expected = [
@@ -74,33 +74,90 @@ fn flags_are_passed_only_when_their_value_is_set() {
         "--watch-namespaces=a,b",
         "--cluster-id=c1",
         "--approval-keys-file=/etc/vworkspace/approval/keys",
+        "--default-service-account=tenant",
         "--x=1",
     ];
-    assert_eq!(container(&full)["args"], serde_json::json!(expected));
+    assert_eq!(container(&full)["args"], json!(expected));
     let keys = of_kind(&full, "ConfigMap")[0];
     assert_eq!(keys["metadata"]["name"], "vworkspace-approval-keys");
     assert_eq!(keys["data"]["keys"], format!("{key}\n"));
 }
 
+/// What a role says about resources of a kind.
+fn rules_about<'a>(role: &'a Value, resource: &str) -> Vec<&'a Value> {
+    let rules = role["rules"].as_array().expect("rules").iter();
+    rules
+        .filter(|rule| rule["resources"].as_array().is_some_and(|all| all.contains(&resource.into())))
+        .collect()
+}
+
 #[test]
-fn with_a_list_of_namespaces_there_are_roles_in_them_and_no_cluster_role() {
+fn with_a_list_of_namespaces_only_what_must_outlive_them_is_cluster_wide() {
     let Some(everywhere) = rendered("rbac: {userRoles: false}") else { return };
     let cluster_role = of_kind(&everywhere, "ClusterRole")[0];
     assert_eq!(cluster_role["metadata"]["name"], "vworkspace-app-operator-here");
+    let all = cluster_role["rules"].as_array().expect("rules");
+    let [of_the_cluster] = rules_about(cluster_role, "namespaces")[..] else { panic!("{cluster_role}") };
+    assert_eq!(of_the_cluster["resourceNames"], json!(["kube-system"]), "no others are asked about");
 
     let some = rendered("rbac: {userRoles: false}\nwatchNamespaces: [a, b]").expect("helm is there");
-    let rules = of_kind(&some, "ClusterRole")[0]["rules"].as_array().expect("rules").len();
-    assert_eq!(rules, 1, "only the uid of the cluster is read cluster-wide");
-    let all = cluster_role["rules"].as_array().expect("rules");
+    let cluster_wide = of_kind(&some, "ClusterRole")[0];
+    let instances = json!({"apiGroups": ["apps.vworkspace.io"], "resources": ["applicationinstances"],
+        "verbs": ["list", "watch", "patch"]});
+    let namespaces = json!({"apiGroups": [""], "resources": ["namespaces"], "resourceNames": ["a", "b"],
+        "verbs": ["list", "watch"]});
+    assert_eq!(cluster_wide["rules"], json!([instances, namespaces, of_the_cluster]));
     for namespace in ["a", "b"] {
         let role = of_kind(&some, "Role").into_iter().find(|role| role["metadata"]["namespace"] == namespace);
-        assert_eq!(role.expect("a Role")["rules"].as_array().expect("rules")[..], all[..all.len() - 1]);
+        let role = role.expect("a Role")["rules"].as_array().expect("rules");
+        assert_eq!(role[..], all[1..all.len() - 1], "the rest of what is granted without a list");
     }
 
     let named =
         rendered("rbac: {userRoles: false}\nwatchNamespaces: [a]\nclusterId: c1").expect("helm is there");
-    assert!(of_kind(&named, "ClusterRole").is_empty(), "nothing cluster-wide is left to read");
-    assert!(of_kind(&named, "ClusterRoleBinding").is_empty());
+    let role = of_kind(&named, "ClusterRole")[0];
+    let [only] = rules_about(role, "namespaces")[..] else { panic!("{role}") };
+    assert_eq!(only["resourceNames"], json!(["a"]), "the cluster's uid is not asked for");
+}
+
+#[test]
+fn who_edits_a_namespace_may_write_instances_only_if_that_is_asked_for() {
+    let aggregated = |values: &str| -> Option<[Vec<String>; 2]> {
+        let objects = rendered(values)?;
+        Some(["view", "edit"].map(|which| {
+            let name = format!("vworkspace-applicationinstances-{which}");
+            let role = objects.iter().find(|object| object["metadata"]["name"] == name.as_str());
+            let labels = role.expect(&name)["metadata"]["labels"].as_object().expect("labels");
+            let parts = labels.keys().filter_map(|label| label.rsplit_once("aggregate-to-"));
+            parts.map(|(_, role)| role.to_owned()).collect()
+        }))
+    };
+    let Some([view, edit]) = aggregated("") else { return };
+    assert_eq!((view.join(" "), edit.join(" ")), ("admin edit view".to_owned(), String::new()));
+    let [_, edit] = aggregated("rbac: {aggregateToEdit: true}").expect("helm is there");
+    assert_eq!(edit, ["admin", "edit"]);
+}
+
+#[test]
+fn an_instance_without_an_account_is_warned_of_refused_or_given_the_default() {
+    let table = [
+        ("", Some(json!(["Warn", "Audit"]))),
+        ("tenancy: {enforce: true}", Some(json!(["Deny"]))),
+        ("tenancy: {enforce: true, defaultServiceAccount: tenant}", None),
+        ("tenancy: {defaultServiceAccount: tenant}", None),
+        ("admissionPolicies: {install: false}", None),
+    ];
+    for (values, expected) in table {
+        let Some(objects) = rendered(values) else { return };
+        let name = "vworkspace-applicationinstances-service-account";
+        let of = |kind: &str| {
+            of_kind(&objects, kind).into_iter().find(|object| object["metadata"]["name"] == name)
+        };
+        let actions =
+            of("ValidatingAdmissionPolicyBinding").map(|binding| &binding["spec"]["validationActions"]);
+        assert_eq!(actions, expected.as_ref(), "{values}");
+        assert_eq!(of("ValidatingAdmissionPolicy").is_some(), expected.is_some(), "{values}");
+    }
 }
 
 #[test]
@@ -160,6 +217,14 @@ fn what_is_wrong_is_refused_with_its_name() {
         (&format!("{image}\napprovals: {{publicKeys: [abc]}}"), "at '/approvals/publicKeys/0'"),
         (&format!("{image}\noperator: {{extraCaBundles: [{{key: x}}]}}"), "at '/operator/extraCaBundles/0'"),
         (&format!("{image}\ncatalogPolicy: {{allowedChartSources: [x]}}"), "catalogPolicy.create is false"),
+        (
+            &format!("{image}\ntenancy: {{defaultServiceAccount: 'system:admin'}}"),
+            "at '/tenancy/defaultServiceAccount'",
+        ),
+        (
+            &format!("{image}\ntenancy: {{enforce: true}}\nadmissionPolicies: {{install: false}}"),
+            "tenancy.enforce is true, and admissionPolicies.install is false",
+        ),
     ];
     for (values, expected) in table {
         let Some(result) = helm("template", values) else { return };

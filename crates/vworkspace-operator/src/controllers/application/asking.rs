@@ -6,7 +6,7 @@ use operator_kit::Errand;
 use tokio::sync::Semaphore;
 
 use crate::errands::chart_archive::{self, ArtifactRef, ChartFacts};
-use crate::errands::probe::{self, Check};
+use crate::errands::probe::{self, Check, Destination};
 
 /// A chart that could not be read is tried again after this time; until then nothing is known against it.
 const READ_AGAIN: Duration = Duration::from_secs(300);
@@ -29,6 +29,7 @@ pub(crate) enum Question {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Asked {
     pub(crate) check: Check,
+    pub(crate) to: Destination,
     pub(crate) interval: Duration,
     /// As many failures in a row count as one.
     pub(crate) threshold: u32,
@@ -66,7 +67,8 @@ impl Errand for Question {
                     Reply::Check(checked) => Some(checked),
                     Reply::Chart(_) => None,
                 });
-                Reply::Check(after(before, Box::pin(probe::probe(&asked.check)).await, asked.threshold))
+                let answer = Box::pin(probe::probe(&asked.check, &asked.to)).await;
+                Reply::Check(after(before, answer, asked.threshold))
             }
             Question::Chart(artifact) => {
                 let _turn = CHARTS_AT_ONCE.acquire().await;

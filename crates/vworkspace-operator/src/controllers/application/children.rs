@@ -3,9 +3,8 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use kube::ResourceExt;
 use kube::api::ObjectMeta;
-use kube::{Resource, ResourceExt};
 use operator_kit::{Child, Deletion, Dependents, ObjectKey};
 use serde_json::{Map, Value, json};
 use vworkspace_api::application_instance::{
@@ -18,12 +17,37 @@ use crate::flux::{HelmRelease, HelmRepository, OciRepository, Source};
 
 /// Says on a child which change of the spec it carries, so that one that waits is told apart from one that is handed over.
 /// Not the generation: that also moves when only `suspend` does.
-const CHANGE_LABEL: &str = "apps.vworkspace.io/change";
+const CHANGE: Mark =
+    Mark { annotation: "apps.vworkspace.io/change-digest", label: "apps.vworkspace.io/change" };
 /// Names what the source is asked for. The release has it too: both tell whether they belong together, and a change that is
 /// none of the source leaves it alone.
-const SOURCE_LABEL: &str = "apps.vworkspace.io/source";
+const SOURCE: Mark =
+    Mark { annotation: "apps.vworkspace.io/source-digest", label: "apps.vworkspace.io/source" };
+/// Says on a release that it is we who suspended it, and not somebody else.
+const SUSPENDED: &str = "apps.vworkspace.io/suspended";
 const CHART_LAYER: &str = "application/vnd.cncf.helm.chart.content.v1.tar+gzip";
 const COPIED_LABELS: [&str; 2] = ["app.vworkspace.io/managed-by", "app.vworkspace.io/cluster-id"];
+
+/// How a digest stands on a child.
+struct Mark {
+    /// The whole of it, which decides.
+    annotation: &'static str,
+    /// Its beginning, only for selecting: a label has no room for more, and so little of it can be forged.
+    label: &'static str,
+}
+
+impl Mark {
+    fn of<'a>(&self, meta: &'a ObjectMeta) -> Option<&'a str> {
+        meta.annotations.as_ref()?.get(self.annotation).map(String::as_str)
+    }
+}
+
+/// The digests that a child carries.
+#[derive(Clone, Copy)]
+struct Digests<'a> {
+    change: Option<&'a str>,
+    source: Option<&'a str>,
+}
 
 /// A managed instance that is complete: what the children are made of.
 #[derive(Debug, Clone)]
@@ -59,6 +83,12 @@ pub(crate) fn release_key(app: &ApplicationInstance) -> ObjectKey {
     ObjectKey::namespaced(&app.namespace().unwrap_or_default(), &name)
 }
 
+/// Under which a source stands that only finds out what a change would get: no release refers to it.
+pub(crate) fn candidate_key(app: &ApplicationInstance) -> ObjectKey {
+    let ObjectKey { namespace, name } = release_key(app);
+    ObjectKey { namespace, name: format!("{name}-candidate") }
+}
+
 /// The kind and name of the source that the spec asks for, if it asks for one.
 pub(crate) fn source_of(app: &ApplicationInstance) -> Option<(ChartSourceKind, &str)> {
     let source = app.spec.chart.as_ref()?.source()?;
@@ -79,10 +109,19 @@ fn kind_of(source_type: SourceType) -> ChartSourceKind {
 }
 
 impl<'a> Order<'a> {
-    /// Everything that is needed, or what is missing.
-    pub(crate) fn of(app: &'a ApplicationInstance) -> Result<Self, String> {
+    /// Everything that is needed, or what is missing. The account is for an instance that names none.
+    pub(crate) fn with_default_account(
+        app: &'a ApplicationInstance,
+        account: Option<&str>,
+    ) -> Result<Self, String> {
         let wish = Wish::of(app)?;
-        Ok(Self { wish, chart: wish.chart, specs: Cow::Owned(wish.specs()) })
+        Ok(Self { wish, chart: wish.chart, specs: Cow::Owned(wish.specs(account)) })
+    }
+
+    /// The same where the flags name no account.
+    #[cfg(test)]
+    pub(crate) fn of(app: &'a ApplicationInstance) -> Result<Self, String> {
+        Self::with_default_account(app, None)
     }
 
     /// The same with specs that were made before from the same spec.
@@ -120,36 +159,62 @@ impl<'a> Order<'a> {
 
     /// What the source's kind is called.
     pub(crate) fn source_kind_name(&self) -> &'static str {
-        if self.is_oci() { "OCIRepository" } else { "HelmRepository" }
+        self.wish.source_kind().name()
     }
 
-    /// The digest of what the spec asks of Flux, pauses apart: what an approval is bound to.
-    pub(crate) fn digest(&self) -> &str {
+    /// The digest of what the spec asks of Flux, pauses apart.
+    pub(crate) fn change(&self) -> &str {
         &self.specs.digest
     }
 
-    /// A short name for it that fits into a label.
-    pub(crate) fn change(&self) -> &str {
-        short(self.digest())
+    /// The digest of what the source is asked for; nothing if somebody else keeps it.
+    pub(crate) fn source(&self) -> Option<&str> {
+        self.specs.source_digest.as_deref()
     }
 
-    /// What the source is asked for, likewise; nothing if somebody else keeps it.
-    pub(crate) fn source(&self) -> Option<&str> {
-        self.specs.source_digest.as_deref().map(short)
+    /// A source with nothing but the task to find out which chart the change would get. Nothing where that cannot be
+    /// pinned: in a classic repository, and with a source that somebody else keeps.
+    pub(crate) fn candidate(&self) -> Option<Child> {
+        let spec = self.specs.source.clone().filter(|_| self.is_oci())?;
+        let key = candidate_key(self.wish.app);
+        let child = Child::new::<OciRepository>(&self.wish.release.namespace, &key.name).spec(spec);
+        Some(marked(self.wish.app, child, Digests { change: None, source: self.source() }))
+    }
+
+    /// Whether a source is asked for the same chart as this order's own.
+    pub(crate) fn asks_the_same_of(&self, source: &Source) -> bool {
+        self.source().is_some() && source_asked_of(&source.metadata) == self.source()
     }
 
     /// Source first: a release that sees a source in motion waits for it, and runs one upgrade instead of two.
     pub(crate) fn children(&self) -> Vec<Child> {
+        self.children_from(self.specs.source.clone())
+    }
+
+    /// The same for a change that Flux has: a chart that was pinned stays so, whatever was approved since.
+    pub(crate) fn children_as_pinned(&self, live: Option<&Source>) -> Vec<Child> {
+        let pinned =
+            live.filter(|live| self.asks_the_same_of(live)).map(|live| live.spec.reference.digest.as_str());
+        let pinned = pinned.filter(|digest| !digest.is_empty());
+        let source = self.specs.source.clone();
+        self.children_from(source.map(|source| match pinned {
+            Some(digest) => with_digest(source, digest),
+            None => source,
+        }))
+    }
+
+    fn children_from(&self, source: Option<Value>) -> Vec<Child> {
         let Wish { app, release, .. } = self.wish;
         let (name, namespace) = (release.name.as_str(), release.namespace.as_str());
-        let source = self.specs.source.clone().map(|spec| match self.wish.source_kind() {
+        let source = source.map(|spec| match self.wish.source_kind() {
             ChartSourceKind::OciRepository => Child::new::<OciRepository>(namespace, name).spec(spec),
             ChartSourceKind::HelmRepository => Child::new::<HelmRepository>(namespace, name).spec(spec),
         });
         let release = Child::new::<HelmRelease>(namespace, name).spec(self.specs.release.clone());
-        let (change, of_source) = ((CHANGE_LABEL, Some(self.change())), (SOURCE_LABEL, self.source()));
-        let source = source.map(|source| marked(app, source, &[of_source]));
-        source.into_iter().chain([marked(app, release, &[change, of_source])]).collect()
+        let of_source = Digests { change: None, source: self.source() };
+        let of_release = Digests { change: Some(self.change()), ..of_source };
+        let source = source.map(|source| marked(app, source, of_source));
+        source.into_iter().chain([marked(app, release, of_release)]).collect()
     }
 }
 
@@ -173,13 +238,25 @@ impl<'a> Wish<'a> {
         Ok(Self { app, chart, release, source })
     }
 
-    fn specs(&self) -> Specs {
-        let (source, release) = (self.source_spec(), self.release_spec());
+    fn specs(&self, default_account: Option<&str>) -> Specs {
+        let (source, release) = (self.source_spec(), self.release_spec(default_account));
         // A source of somebody else has the version, and the children do not.
         let chart = [&self.chart.name, &self.chart.version];
         let digest = agent_protocol::digest_of(&json!([chart, source, release]));
         let source_digest = source.as_ref().map(agent_protocol::digest_of);
+        let source = source.map(|source| self.pinned(source, &digest));
         Specs { source, release, digest, source_digest }
+    }
+
+    /// The very chart that was approved together with this change, whatever the tag points to by now. The tag stays, for
+    /// people; Flux goes by the digest. It is no part of the change: that would be another one by being approved.
+    fn pinned(&self, source: Value, change: &str) -> Value {
+        let approved = self.app.status.as_ref().and_then(|status| status.last_approved_change.as_ref());
+        let approved = approved.filter(|approved| approved.change.as_deref() == Some(change));
+        match approved.and_then(|approved| approved.chart_digest.as_deref()) {
+            Some(digest) => with_digest(source, digest),
+            None => source,
+        }
     }
 
     fn referenced(&self) -> Option<&'a ChartSourceRef> {
@@ -219,7 +296,7 @@ impl<'a> Wish<'a> {
         Some(without_nulls(merged(spec, secrets)))
     }
 
-    fn release_spec(&self) -> Value {
+    fn release_spec(&self, default_account: Option<&str>) -> Value {
         let spec = &self.app.spec;
         let (install, upgrade) = (&spec.install, &spec.upgrade);
         let chart = match self.source_kind() {
@@ -243,7 +320,7 @@ impl<'a> Wish<'a> {
             "interval": spec.interval,
             "timeout": spec.timeout,
             "releaseName": self.release.name,
-            "serviceAccountName": spec.service_account_name,
+            "serviceAccountName": spec.service_account_name.as_deref().or(default_account),
             "install": {"timeout": install.timeout, "remediation": {
                 "retries": install.retries,
                 "remediateLastFailure": install.on_failure == AfterFailedInstall::Uninstall}},
@@ -281,8 +358,17 @@ pub(crate) fn as_it_is(app: &ApplicationInstance, live: &HelmRelease, suspension
         };
     }
     let child = Child::new::<HelmRelease>(&namespace, &live.name_any());
-    let labels = [(CHANGE_LABEL, change_of(&live.metadata)), (SOURCE_LABEL, source_label_of(&live.metadata))];
-    marked(app, child, &labels).spec(spec)
+    let digests = Digests { change: change_of(&live.metadata), source: source_asked_of(&live.metadata) };
+    let child = marked(app, child, digests).spec(spec);
+    match suspension {
+        Suspension::On => child.annotated(SUSPENDED, "true"),
+        Suspension::Off => child,
+    }
+}
+
+/// Whether a release says that it was suspended by us.
+pub(crate) fn is_suspended_by_us(meta: &ObjectMeta) -> bool {
+    meta.annotations.as_ref().is_some_and(|known| known.contains_key(SUSPENDED))
 }
 
 /// Whether Flux leaves a release alone.
@@ -294,16 +380,12 @@ pub(crate) enum Suspension {
 
 /// The change that a release carries.
 pub(crate) fn change_of(meta: &ObjectMeta) -> Option<&str> {
-    label_of(meta, CHANGE_LABEL)
+    CHANGE.of(meta)
 }
 
 /// What the source of a release is asked for, or a source itself.
-pub(crate) fn source_label_of(meta: &ObjectMeta) -> Option<&str> {
-    label_of(meta, SOURCE_LABEL)
-}
-
-fn label_of<'a>(meta: &'a ObjectMeta, label: &str) -> Option<&'a str> {
-    meta.labels.as_ref()?.get(label).map(String::as_str)
+pub(crate) fn source_asked_of(meta: &ObjectMeta) -> Option<&str> {
+    SOURCE.of(meta)
 }
 
 fn short(digest: &str) -> &str {
@@ -314,41 +396,48 @@ fn short(digest: &str) -> &str {
 pub(crate) fn delete_source(source: &Source, kind: ChartSourceKind) -> Option<Deletion> {
     let key = ObjectKey::of_meta(&source.metadata);
     let uid = source.metadata.uid.as_deref()?;
-    Some(match kind {
+    let deletion = match kind {
         ChartSourceKind::HelmRepository => Deletion::new::<HelmRepository>(key, uid, Dependents::GoToo),
         ChartSourceKind::OciRepository => Deletion::new::<OciRepository>(key, uid, Dependents::GoToo),
-    })
+    };
+    // One that was changed since may be the one that is wanted again.
+    Some(deletion.unchanged_since(source.metadata.resource_version.as_ref()))
 }
 
 /// Deletes the release; Flux uninstalls it unless it is suspended.
 pub(crate) fn delete_release(release: &HelmRelease) -> Option<Deletion> {
     let uid = release.metadata.uid.as_deref()?;
-    Some(Deletion::new::<HelmRelease>(ObjectKey::of_meta(&release.metadata), uid, Dependents::GoToo))
+    let deletion =
+        Deletion::new::<HelmRelease>(ObjectKey::of_meta(&release.metadata), uid, Dependents::GoToo);
+    // Whether it is suspended decides about the application: it must still be as it was seen.
+    Some(deletion.unchanged_since(release.metadata.resource_version.as_ref()))
 }
 
-/// Labels and owner.
-fn marked(app: &ApplicationInstance, child: Child, own: &[(&str, Option<&str>)]) -> Child {
+/// Labels and annotations: the instance, and what the child carries.
+fn marked(app: &ApplicationInstance, child: Child, digests: Digests<'_>) -> Child {
     let mut labels: BTreeMap<String, String> = [
         (INSTANCE_LABEL.to_owned(), app.name_any()),
         ("app.vworkspace.io/managed-by".to_owned(), "vworkspace-operator".to_owned()),
     ]
     .into();
-    let own = own.iter().filter_map(|(label, value)| Some(((*label).to_owned(), (*value)?.to_owned())));
-    labels.extend(own);
+    let mut annotations = BTreeMap::new();
+    for (mark, digest) in [(CHANGE, digests.change), (SOURCE, digests.source)] {
+        let Some(digest) = digest else { continue };
+        labels.insert(mark.label.to_owned(), short(digest).to_owned());
+        annotations.insert(mark.annotation.to_owned(), digest.to_owned());
+    }
     for label in COPIED_LABELS {
         if let Some(value) = app.labels().get(label) {
             labels.insert(label.to_owned(), value.clone());
         }
     }
-    let owner = OwnerReference {
-        api_version: ApplicationInstance::api_version(&()).into_owned(),
-        kind: ApplicationInstance::kind(&()).into_owned(),
-        name: app.name_any(),
-        uid: app.uid().unwrap_or_default(),
-        controller: Some(true),
-        block_owner_deletion: None,
-    };
-    child.labels(labels).owned_by(owner)
+    child.labels(labels).annotations(annotations)
+}
+
+/// A source of a registry that is asked for this very chart.
+fn with_digest(source: Value, digest: &str) -> Value {
+    let Some(by_tag) = source.get("ref").cloned() else { return source };
+    merged(source, json!({ "ref": merged(by_tag, json!({ "digest": digest })) }))
 }
 
 /// A tag has no plus sign: helm writes an underscore.
@@ -463,6 +552,103 @@ mod tests {
         assert_eq!(Order::of(&app).unwrap().change(), change);
         app.spec.chart.as_mut().unwrap().version = "1.3.0".to_owned();
         assert_ne!(Order::of(&app).unwrap().change(), change);
+    }
+
+    /// Whose rights Flux uses is a change like any other: it waits for windows and approvals.
+    #[test]
+    fn an_instance_without_an_account_gets_the_one_of_the_flags_as_a_change() {
+        let mut app = instance();
+        let account = |app: &ApplicationInstance, default: Option<&str>| {
+            let order = Order::with_default_account(app, default).unwrap();
+            let release = &order.children()[1];
+            (release.at("/spec/serviceAccountName").cloned(), order.change().to_owned())
+        };
+        let (none, before) = account(&app, None);
+        let (default, after) = account(&app, Some("tenant"));
+        assert_eq!((none, default), (None, Some(json!("tenant"))));
+        assert_ne!(before, after);
+        app.spec.service_account_name = Some("own".to_owned());
+        assert_eq!(account(&app, Some("tenant")).0, Some(json!("own")));
+        assert_eq!(account(&app, Some("tenant")), account(&app, None), "its own is all that counts");
+    }
+
+    #[test]
+    fn another_chart_is_a_change_and_the_word_that_it_is_meant_is_none() {
+        let mut app = instance();
+        let change = Order::of(&app).unwrap().change().to_owned();
+        app.spec.chart.as_mut().unwrap().replace = Some("web".to_owned());
+        assert_eq!(Order::of(&app).unwrap().change(), change);
+        let reference =
+            json!({"sourceRef": {"kind": "OCIRepository", "name": "c"}, "name": "web", "version": "1.2.0"});
+        app.spec.chart = Some(serde_json::from_value(reference).unwrap());
+        let change = Order::of(&app).unwrap().change().to_owned();
+        app.spec.chart.as_mut().unwrap().name = "shop".to_owned();
+        assert_ne!(Order::of(&app).unwrap().change(), change, "also where no child has the name");
+    }
+
+    #[test]
+    fn a_child_carries_the_whole_digest_and_keeps_it_while_it_is_paused() {
+        let app = instance();
+        let order = Order::of(&app).unwrap();
+        let children = order.children();
+        let [source, release] = children.as_slice() else { panic!("{children:?}") };
+        assert_eq!(order.change().len(), 64);
+        assert_eq!(release.annotation(CHANGE.annotation), Some(order.change()));
+        assert_eq!(source.annotation(CHANGE.annotation), None);
+        for child in [source, release] {
+            assert_eq!(child.annotation(SOURCE.annotation), order.source());
+        }
+        let live = crate::controllers::application::decide::testing::new_release(&app);
+        let paused = as_it_is(&app, &live, Suspension::On);
+        assert_eq!(paused.annotation(CHANGE.annotation), Some(order.change()));
+        assert_eq!(paused.annotation(SOURCE.annotation), order.source());
+    }
+
+    #[test]
+    fn the_chart_that_was_approved_is_pinned_as_long_as_the_change_is_asked_for() {
+        let mut app = instance();
+        let (change, source) = {
+            let order = Order::of(&app).unwrap();
+            (order.change().to_owned(), order.source().map(str::to_owned))
+        };
+        let approved = |change: &str, chart: Option<&str>| {
+            let approved = json!({"digest": "d", "change": change, "chartDigest": chart, "time": "2026-01-01T12:00:00Z"});
+            Some(serde_json::from_value(json!({ "lastApprovedChange": approved })).unwrap())
+        };
+        let table = [
+            (approved(&change, Some("sha256:12")), json!({"tag": "1.2.0", "digest": "sha256:12"})),
+            (approved("another", Some("sha256:12")), json!({"tag": "1.2.0"})),
+            (approved(&change, None), json!({"tag": "1.2.0"})),
+            (None, json!({"tag": "1.2.0"})),
+        ];
+        for (status, expected) in table {
+            app.status = status;
+            let order = Order::of(&app).unwrap();
+            assert_eq!(*order.children()[0].at("/spec/ref").unwrap(), expected);
+            assert_eq!(
+                (order.change(), order.source()),
+                (change.as_str(), source.as_deref()),
+                "it is the same change"
+            );
+        }
+    }
+
+    #[test]
+    fn only_a_chart_of_a_registry_has_a_candidate_and_no_release_refers_to_it() {
+        let mut app = instance();
+        let order = Order::of(&app).unwrap();
+        let (candidate, children) = (order.candidate().unwrap(), order.children());
+        assert_eq!(candidate.id().to_string(), "OCIRepository shop/web-candidate");
+        assert_eq!(candidate.at("/spec"), children[0].at("/spec"));
+        assert_eq!(candidate.annotation(SOURCE.annotation), order.source());
+        assert_eq!(children[1].at("/spec/chartRef/name").unwrap(), "web");
+        for chart in [
+            json!({"sourceType": "helm", "url": "https://charts.example", "name": "web", "version": "1.2.0"}),
+            json!({"sourceRef": {"kind": "OCIRepository", "name": "charts"}, "name": "web", "version": "1.2.0"}),
+        ] {
+            app.spec.chart = Some(serde_json::from_value(chart).unwrap());
+            assert_eq!(Order::of(&app).unwrap().candidate(), None);
+        }
     }
 
     #[test]

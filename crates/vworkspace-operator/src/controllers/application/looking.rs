@@ -2,7 +2,7 @@
 
 use k8s_openapi::api::apps::v1::{DaemonSet, Deployment, StatefulSet};
 use k8s_openapi::api::batch::v1::{CronJob, Job};
-use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolumeClaim, Secret, Service};
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, PersistentVolumeClaim, Secret, Service};
 use k8s_openapi::api::networking::v1::Ingress;
 use kube::{Resource, ResourceExt};
 use operator_kit::{Interest, Selection};
@@ -25,22 +25,48 @@ pub(crate) fn referenced_source(app: &ApplicationInstance) -> Option<Interest> {
     })
 }
 
-/// The Secret or ConfigMap that the values come from, while Flux cannot use it. Nothing but its metadata: what is in it
-/// is no business of ours.
+/// The Secret or ConfigMap that the values come from, while Flux cannot use it or an approval has to name its version.
+/// Nothing but its metadata: what is in it is no business of ours.
 pub(crate) fn values_object(app: &ApplicationInstance) -> Option<Interest> {
-    let Values { source, secret_ref, config_map_ref, .. } = app.spec.values.as_ref()?;
-    let selection = |name: &str| Some(Selection::named(name).within(&app.namespace()?).metadata_only());
-    match source {
+    let selection = Selection::named(values_name(app)?).within(&app.namespace()?).metadata_only();
+    match app.spec.values.as_ref()?.source {
         ValuesSource::Inline => None,
-        ValuesSource::SecretRef => Some(Interest::of::<Secret>(selection(&secret_ref.as_ref()?.name)?)),
-        ValuesSource::ConfigMapRef => {
-            Some(Interest::of::<ConfigMap>(selection(&config_map_ref.as_ref()?.name)?))
-        }
+        ValuesSource::SecretRef => Some(Interest::of::<Secret>(selection)),
+        ValuesSource::ConfigMapRef => Some(Interest::of::<ConfigMap>(selection)),
     }
 }
 
+/// The name of that object.
+pub(crate) fn values_name(app: &ApplicationInstance) -> Option<&str> {
+    let Values { source, secret_ref, config_map_ref, .. } = app.spec.values.as_ref()?;
+    let reference = match source {
+        ValuesSource::Inline => None,
+        ValuesSource::SecretRef => secret_ref.as_ref(),
+        ValuesSource::ConfigMapRef => config_map_ref.as_ref(),
+    };
+    reference.map(|reference| reference.name.as_str())
+}
+
+/// The instance's namespace, while it alone tells why nothing else can be seen in it any more.
+pub(crate) fn namespace(app: &ApplicationInstance) -> Option<Interest> {
+    app.metadata.deletion_timestamp.as_ref()?;
+    Some(Interest::of::<Namespace>(Selection::named(&app.namespace()?).metadata_only()))
+}
+
+/// A Service that a readiness check names and that is not among those of the release, which are watched anyway.
+pub(crate) fn checked_service(namespace: &str, name: &str) -> Interest {
+    Interest::of::<Service>(Selection::named(name).within(namespace))
+}
+
+/// The Secret that an ExternalSecret promises, while it is not synced. Nothing but its metadata, as above.
+pub(crate) fn promised_secret(external: &ExternalSecret) -> Option<Interest> {
+    let namespace = external.metadata.namespace.as_deref()?;
+    let selection = Selection::named(external.target()).within(namespace).metadata_only();
+    Some(Interest::of::<Secret>(selection))
+}
+
 /// The release's objects of the kinds that charts are made of, while it is being uninstalled. Workloads stand for their
-/// pods, because they are deleted in the foreground; Secrets are nobody's to look at.
+/// pods, because they are deleted in the foreground. Nothing but metadata is asked for, of Secrets too.
 pub(crate) fn leftovers(app: &ApplicationInstance) -> Vec<Interest> {
     let (Some(release), Some(namespace)) = (&app.spec.release, app.namespace()) else { return Vec::new() };
     let labels = format!("{RELEASE_LABEL}={},{RELEASE_NAMESPACE_LABEL}={namespace}", release.name);
@@ -57,6 +83,7 @@ pub(crate) fn leftovers(app: &ApplicationInstance) -> Vec<Interest> {
         of::<Service>,
         of::<Ingress>,
         of::<ConfigMap>,
+        of::<Secret>,
         of::<PersistentVolumeClaim>,
         of::<Certificate>,
         of::<ExternalSecret>,

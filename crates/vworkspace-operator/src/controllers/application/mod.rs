@@ -15,7 +15,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{ConfigMap, Event, Service};
 use k8s_openapi::api::networking::v1::Ingress;
 use kube::api::DynamicObject;
-use operator_kit::{Caches, Controller, ObjectKey, Plan, Selection, View, Watches};
+use operator_kit::{Caches, Controller, ObjectKey, Ownership, Plan, Selection, Unreadable, View, Watches};
 use serde_json::Value;
 use vworkspace_api::application_instance::{ApplicationInstance, ApplicationInstanceStatus};
 
@@ -28,6 +28,9 @@ use observe::World;
 
 /// Names the instance that a child belongs to.
 const INSTANCE_LABEL: &str = "app.vworkspace.io/application-instance";
+/// Says on a child whose it is. No owner reference: with one the garbage collector would delete the release of an instance
+/// that is deleted in the foreground, before anybody has asked what `spec.deletionPolicy` says.
+const OWNER_LABEL: &str = "apps.vworkspace.io/instance-uid";
 /// Flux's own labels, on every object of a release but pods and hooks.
 const RELEASE_LABEL: &str = "helm.toolkit.fluxcd.io/name";
 const RELEASE_NAMESPACE_LABEL: &str = "helm.toolkit.fluxcd.io/namespace";
@@ -40,12 +43,15 @@ const DRIFT_EVENTS: &str = "reason=DriftDetected,involvedObject.kind=HelmRelease
 pub(crate) struct Applications {
     /// The operator's own namespace.
     pub(crate) namespace: String,
+    /// Whether it looks at some namespaces only, and has its rights there.
+    pub(crate) is_namespaced: bool,
     pub(crate) rules: Rules,
 }
 
 impl Controller for Applications {
     const NAME: &'static str = "application";
     const FINALIZER: &'static str = "apps.vworkspace.io/finalizer";
+    const OWNERSHIP: Ownership = Ownership::Label(OWNER_LABEL);
     const CLOCKS: &'static [&'static str] = &["lastReconcileTime"];
 
     type Object = ApplicationInstance;
@@ -75,7 +81,8 @@ impl Controller for Applications {
     }
 
     fn observe(&self, app: &ApplicationInstance, view: &View<'_, Question>) -> World {
-        observe::world(app, view, &ObjectKey::namespaced(&self.namespace, CATALOG_POLICY))
+        let policy = ObjectKey::namespaced(&self.namespace, CATALOG_POLICY);
+        World { has_rights_in_namespace_only: self.is_namespaced, ..observe::world(app, view, &policy) }
     }
 
     fn decide(
@@ -85,6 +92,14 @@ impl Controller for Applications {
         now: Timestamp,
     ) -> Plan<ApplicationInstanceStatus, Question> {
         decide::plan(app, world, &self.rules, now)
+    }
+
+    fn unreadable(
+        &self,
+        unreadable: Unreadable<'_, ApplicationInstanceStatus>,
+        now: Timestamp,
+    ) -> ApplicationInstanceStatus {
+        decide::unreadable(unreadable, now)
     }
 }
 

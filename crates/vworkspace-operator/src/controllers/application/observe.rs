@@ -1,20 +1,24 @@
 //! What the controller looks at for one instance.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{ConfigMap, Event, Service};
 use k8s_openapi::api::networking::v1::Ingress;
-use kube::api::ObjectMeta;
-use kube::{Resource, ResourceExt};
-use operator_kit::{Found, ObjectKey, Refusal, Sight, View, decode};
-use vworkspace_api::application_instance::{ApplicationInstance, Chart, ChartSource, ChartSourceKind, Ready};
+use kube::ResourceExt;
+use kube::api::{DynamicObject, ObjectMeta};
+use operator_kit::{Found, Interest, ObjectKey, Refusal, Sight, View, decode};
+use vworkspace_api::application_instance::{
+    ApplicationInstance, Chart, ChartSource, ChartSourceKind, ReadinessCheck, Ready,
+};
 
 use super::asking::{Asked, Checked, Question, Reply};
 use super::{children, looking};
 use crate::catalog_policy::CatalogPolicy;
 use crate::certificates::Certificate;
 use crate::errands::chart_archive::{ArtifactRef, ChartFacts};
-use crate::errands::probe::Check;
-use crate::external_secrets::ExternalSecret;
+use crate::errands::probe::{Check, destination};
+use crate::external_secrets::{ExternalSecret, Presence, Promised};
 use crate::flux::{Artifact, HelmChart, HelmRelease, HelmRepository, OciRepository, Source};
 
 /// The world around one instance.
@@ -23,27 +27,35 @@ pub(crate) struct World {
     pub(crate) release: Sight<HelmRelease>,
     /// The source that the spec asks for.
     pub(crate) source: Seen<Source>,
+    /// The source that only finds out which chart a change that needs an approval would get.
+    pub(crate) candidate: Option<Source>,
     /// What Flux makes of a classic repository for the release.
     pub(crate) helm_chart: Option<Source>,
     /// Sources of ours from before the spec asked for this one.
     pub(crate) outdated_sources: Vec<(ChartSourceKind, Source)>,
+    /// All sources of ours, or why that is not known.
+    pub(crate) own_sources: Result<Vec<(ChartSourceKind, Source)>, String>,
     /// What the API server did not let us do.
     pub(crate) refusals: Vec<Refusal>,
     /// The id of the cluster.
     pub(crate) cluster: String,
-    /// What the whole cluster agreed on, or why it cannot be read.
-    pub(crate) policy: Result<CatalogPolicy, String>,
+    /// What the whole cluster agreed on.
+    pub(crate) policy: CatalogPolicy,
     pub(crate) dependencies: Vec<Dependency>,
-    pub(crate) services: Vec<Service>,
-    pub(crate) ingresses: Vec<Ingress>,
-    /// Nothing without cert-manager.
-    pub(crate) certificates: Option<Vec<Certificate>>,
-    /// Nothing without external-secrets.
-    pub(crate) external_secrets: Option<Vec<ExternalSecret>>,
+    pub(crate) services: Found<Service>,
+    pub(crate) ingresses: Found<Ingress>,
+    pub(crate) certificates: Found<Certificate>,
+    pub(crate) external_secrets: Found<Promised>,
     pub(crate) drift: Option<Drift>,
-    /// The Secret or ConfigMap with the values, while it is looked at.
+    /// Whether Flux's Events, which tell drift, can be seen.
+    pub(crate) is_drift_seen: bool,
+    /// The Secret or ConfigMap with the values, while it is looked at and if it is there.
     pub(crate) values_object: Option<Version>,
     pub(crate) leftovers: Leftovers,
+    /// Whether the whole namespace is being deleted; looked at only where nothing else can be seen any more.
+    pub(crate) is_namespace_ending: bool,
+    /// Whether the rights to look at it go with the namespace.
+    pub(crate) has_rights_in_namespace_only: bool,
     pub(crate) checks: Vec<NamedCheck>,
     pub(crate) chart: ChartReading,
 }
@@ -93,15 +105,31 @@ pub(crate) enum Leftovers {
     NotYet,
     /// These, by name and with what holds them.
     Known(Vec<String>),
+    /// Some kinds cannot be looked at: why.
+    Hidden(Vec<String>),
 }
 
 /// A readiness check of the spec.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct NamedCheck {
     pub(crate) name: String,
-    /// What is asked, or why it cannot be.
-    pub(crate) asked: Result<Asked, String>,
+    pub(crate) asking: Asking,
+    /// Its Service, if it is not one of the release: those are watched anyway.
+    pub(crate) looks_at: Option<Interest>,
     pub(crate) checked: Option<Checked>,
+}
+
+/// What is asked for a readiness check.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Asking {
+    /// Nothing: the spec is wrong.
+    Invalid(String),
+    /// Nothing yet: the Service has not been looked for.
+    NotYet,
+    /// Nothing: the Service does not exist, or is none that is asked.
+    Refused(String),
+    /// This.
+    Asked(Asked),
 }
 
 /// What the chart says of itself.
@@ -118,9 +146,15 @@ pub(crate) enum ChartReading {
 pub(crate) fn world(app: &ApplicationInstance, view: &View<'_, Question>, policy: &ObjectKey) -> World {
     let namespace = app.namespace().unwrap_or_default();
     let key = children::release_key(app);
-    let release = own(app, view.caches.find::<HelmRelease>(&key));
-    let oci = read(own(app, view.caches.find::<OciRepository>(&key)));
-    let helm = read(own(app, view.caches.find::<HelmRepository>(&key)));
+    let release = view.child::<HelmRelease>(&key);
+    let oci = view.child::<OciRepository>(&key).map(Source::from);
+    let helm = view.child::<HelmRepository>(&key).map(Source::from);
+    let candidate = view.child::<OciRepository>(&children::candidate_key(app)).map(Source::from);
+    let own_sources = own_sources([
+        (ChartSourceKind::OciRepository, &oci),
+        (ChartSourceKind::OciRepository, &candidate),
+        (ChartSourceKind::HelmRepository, &helm),
+    ]);
     let helm_chart = view
         .caches
         .find::<HelmChart>(&ObjectKey::namespaced(&namespace, &format!("{namespace}-{}", key.name)));
@@ -137,24 +171,31 @@ pub(crate) fn world(app: &ApplicationInstance, view: &View<'_, Question>, policy
             outdated([(ChartSourceKind::OciRepository, &oci), (ChartSourceKind::HelmRepository, &helm)]),
         ),
     };
+    let events = view.caches.named::<Event>(&key);
+    // One that cannot be read is none that we know.
+    let services: Found<Service> = view.caches.named(&key);
     World {
         chart: chart(source.present(), helm_chart.as_ref(), view),
         source,
+        candidate: candidate.present().cloned(),
         helm_chart,
         outdated_sources,
+        own_sources,
         refusals: view.refusals.to_vec(),
         cluster: view.cluster.to_owned(),
-        policy: catalog_policy(view, policy),
+        policy: catalog_policy(view.caches.find(policy)),
         dependencies: dependencies(app, view, &namespace),
-        // One that cannot be read is none that we know.
-        services: view.caches.named(&key),
         ingresses: view.caches.named(&key),
-        certificates: view.caches.is_installed::<Certificate>().then(|| view.caches.named(&key)),
-        external_secrets: view.caches.is_installed::<ExternalSecret>().then(|| view.caches.named(&key)),
-        drift: drift(view, &key),
+        certificates: view.caches.named(&key),
+        external_secrets: promised(view, &key),
+        drift: drift(&events),
+        is_drift_seen: matches!(events, Found::Objects(_)),
         values_object: looking::values_object(app).and_then(|interest| version(&view.find(&interest))),
         leftovers: leftovers(app, view),
-        checks: checks(app, view, &namespace),
+        is_namespace_ending: is_namespace_ending(app, view),
+        has_rights_in_namespace_only: false,
+        checks: checks(app, view, &namespace, services.objects()),
+        services,
         release,
     }
 }
@@ -181,6 +222,7 @@ fn referenced(app: &ApplicationInstance, view: &View<'_, Question>) -> Seen<Sour
     let Some(interest) = looking::referenced_source(app) else { return Seen::Known(Sight::Absent) };
     Seen::Known(match view.find(&interest) {
         Found::NotYet => return Seen::NotYet,
+        Found::Unlisted(why) => Sight::Unknown(why),
         Found::NotInstalled => Sight::NotInstalled,
         Found::Objects(objects) => match objects.first() {
             None => Sight::Absent,
@@ -193,32 +235,20 @@ fn referenced(app: &ApplicationInstance, view: &View<'_, Question>) -> Seen<Sour
     })
 }
 
-fn read<K: Into<Source>>(sight: Sight<K>) -> Sight<Source> {
-    match sight {
-        Sight::NotInstalled => Sight::NotInstalled,
-        Sight::Absent => Sight::Absent,
-        Sight::Unreadable(why) => Sight::Unreadable(why),
-        Sight::Present(source) => Sight::Present(source.into()),
-    }
-}
-
-/// A namesake of somebody else tells nothing about this instance, and must never be deleted for it.
-fn own<K: Resource>(app: &ApplicationInstance, sight: Sight<K>) -> Sight<K> {
-    match sight {
-        Sight::Present(object) if !belongs_to(app, object.meta()) => Sight::Absent,
-        sight => sight,
-    }
-}
-
-fn belongs_to(app: &ApplicationInstance, meta: &ObjectMeta) -> bool {
-    let owners = meta.owner_references.as_deref().unwrap_or_default();
-    owners.iter().any(|owner| Some(&owner.uid) == app.metadata.uid.as_ref())
+fn own_sources<const N: usize>(
+    known: [(ChartSourceKind, &Sight<Source>); N],
+) -> Result<Vec<(ChartSourceKind, Source)>, String> {
+    let sources = known.into_iter().filter_map(|(kind, sight)| match sight {
+        Sight::Present(source) => Some(Ok((kind, source.clone()))),
+        Sight::Unknown(why) => Some(Err(why.clone())),
+        Sight::Absent | Sight::NotInstalled | Sight::Unreadable(_) => None,
+    });
+    sources.collect()
 }
 
 /// The artifact that the release is made from, and what it says.
 fn chart(source: Option<&Source>, helm_chart: Option<&Source>, view: &View<'_, Question>) -> ChartReading {
-    let artifact =
-        |source: &Source| source.status.artifact.clone().filter(|known| known.oci_digest().is_some());
+    let artifact = |source: &Source| source.status.artifact.clone().filter(|_| source.oci_digest().is_some());
     // The artifact of a classic repository is its index; the chart is Flux's own object.
     let chart = source.and_then(artifact).or_else(|| helm_chart?.status.artifact.clone());
     let Some(Artifact { url, digest, size, .. }) = chart else { return ChartReading::Absent };
@@ -229,13 +259,13 @@ fn chart(source: Option<&Source>, helm_chart: Option<&Source>, view: &View<'_, Q
     }
 }
 
-fn catalog_policy(view: &View<'_, Question>, key: &ObjectKey) -> Result<CatalogPolicy, String> {
-    match view.caches.find::<ConfigMap>(key) {
-        Sight::Present(policy) => {
-            CatalogPolicy::read(&policy.data.unwrap_or_default()).map_err(|error| error.to_string())
-        }
-        Sight::Unreadable(why) => Err(format!("ConfigMap {key} cannot be read: {why}")),
-        Sight::Absent | Sight::NotInstalled => Ok(CatalogPolicy::default()),
+/// Only one that is known to be absent forbids nothing.
+fn catalog_policy(sight: Sight<ConfigMap>) -> CatalogPolicy {
+    match sight {
+        Sight::Present(policy) => CatalogPolicy::read(&policy.data.unwrap_or_default()),
+        Sight::Absent => CatalogPolicy::default(),
+        Sight::Unreadable(why) | Sight::Unknown(why) => CatalogPolicy::unreadable(&why),
+        Sight::NotInstalled => CatalogPolicy::unreadable("the API server does not list ConfigMaps"),
     }
 }
 
@@ -243,7 +273,7 @@ fn dependencies(app: &ApplicationInstance, view: &View<'_, Question>, namespace:
     let lacks =
         |name: &str| match view.caches.find::<ApplicationInstance>(&ObjectKey::namespaced(namespace, name)) {
             Sight::Present(other) => not_ready(&other),
-            Sight::Unreadable(why) => Some(format!("cannot be read: {why}")),
+            Sight::Unreadable(why) | Sight::Unknown(why) => Some(format!("cannot be read: {why}")),
             Sight::Absent | Sight::NotInstalled => Some("does not exist".to_owned()),
         };
     let names = app.spec.depends_on.iter().map(|dependency| dependency.name.clone());
@@ -267,42 +297,58 @@ fn not_ready(other: &ApplicationInstance) -> Option<String> {
 }
 
 /// The newest word of Flux about drift.
-fn drift(view: &View<'_, Question>, release: &ObjectKey) -> Option<Drift> {
-    let told = view.caches.named::<Event>(release).into_iter().filter_map(|event| {
-        let series = event.series.and_then(|series| series.last_observed_time).map(|time| time.0);
-        let last = event.last_timestamp.map(|time| time.0);
-        let seen_at = [series, last, event.event_time.map(|time| time.0)].into_iter().flatten().max()?;
-        Some(Drift { message: event.message.unwrap_or_default(), seen_at })
+fn drift(events: &Found<Event>) -> Option<Drift> {
+    let told = events.objects().iter().filter_map(|event| {
+        let series = event.series.as_ref().and_then(|series| series.last_observed_time.as_ref());
+        let at = [series, event.event_time.as_ref()].into_iter().flatten().map(|time| time.0);
+        let seen_at = at.chain(event.last_timestamp.as_ref().map(|time| time.0)).max()?;
+        Some(Drift { message: event.message.clone().unwrap_or_default(), seen_at })
     });
     told.max_by_key(|drift| drift.seen_at)
 }
 
-fn version(found: &Found) -> Option<Version> {
-    let Found::Objects(objects) = found else { return None };
-    let meta = &objects.first()?.metadata;
+fn version(found: &Found<Arc<DynamicObject>>) -> Option<Version> {
+    let meta = &found.objects().first()?.metadata;
     Some(Version { uid: meta.uid.clone()?, resource_version: meta.resource_version.clone()? })
 }
+
+/// Kinds that other controllers bring along.
+const OPTIONAL_KINDS: [&str; 2] = ["Certificate", "ExternalSecret"];
 
 /// What of a release still terminates. An object that the chart keeps is none of it.
 fn leftovers(app: &ApplicationInstance, view: &View<'_, Question>) -> Leftovers {
     if app.metadata.deletion_timestamp.is_none() {
         return Leftovers::NotYet;
     }
-    let mut left = Vec::new();
+    let (mut left, mut hidden) = (Vec::new(), Vec::new());
     for interest in looking::leftovers(app) {
         match view.find(&interest) {
             Found::NotYet => return Leftovers::NotYet,
             Found::NotInstalled => {}
+            // A controller of others that is broken does not hold instances that never needed it.
+            Found::Unlisted(_) if OPTIONAL_KINDS.contains(&interest.kind()) => {}
+            Found::Unlisted(why) => hidden.push(why),
             Found::Objects(objects) => {
                 let ending = objects.iter().filter(|object| object.metadata.deletion_timestamp.is_some());
                 left.extend(ending.map(|object| described(interest.kind(), &object.metadata)));
             }
         }
     }
-    Leftovers::Known(left)
+    if hidden.is_empty() { Leftovers::Known(left) } else { Leftovers::Hidden(hidden) }
 }
 
-fn described(kind: &str, meta: &ObjectMeta) -> String {
+/// A namespace that is gone was being deleted.
+fn is_namespace_ending(app: &ApplicationInstance, view: &View<'_, Question>) -> bool {
+    match looking::namespace(app).map(|interest| view.find(&interest)) {
+        Some(Found::Objects(found)) => {
+            found.iter().all(|namespace| namespace.metadata.deletion_timestamp.is_some())
+        }
+        Some(Found::NotYet | Found::Unlisted(_) | Found::NotInstalled) | None => false,
+    }
+}
+
+/// An object by kind and name, and what holds it.
+pub(crate) fn described(kind: &str, meta: &ObjectMeta) -> String {
     let name = meta.name.as_deref().unwrap_or_default();
     match meta.finalizers.as_deref().unwrap_or_default() {
         [] => format!("{kind} {name}"),
@@ -310,35 +356,139 @@ fn described(kind: &str, meta: &ObjectMeta) -> String {
     }
 }
 
-fn checks(app: &ApplicationInstance, view: &View<'_, Question>, namespace: &str) -> Vec<NamedCheck> {
-    let check = |spec: &vworkspace_api::application_instance::ReadinessCheck| {
-        let asked = Check::new(namespace, spec).map(|check| Asked {
-            check,
-            interval: spec.interval.into(),
-            threshold: u32::try_from(spec.failure_threshold).unwrap_or(1).max(1),
-        });
-        let reply = asked.as_ref().ok().and_then(|asked| view.answer(&Question::Check(asked.clone())));
+/// Whether the Secrets are there that ExternalSecrets of the release promise.
+fn promised(view: &View<'_, Question>, release: &ObjectKey) -> Found<Promised> {
+    let presence = |external: &ExternalSecret| match looking::promised_secret(external) {
+        Some(interest) => match view.find(&interest) {
+            Found::Objects(objects) if objects.is_empty() => Presence::Absent,
+            Found::Objects(_) => Presence::Present,
+            Found::NotYet | Found::Unlisted(_) | Found::NotInstalled => Presence::NotYet,
+        },
+        None => Presence::NotYet,
+    };
+    let external = view.caches.named::<ExternalSecret>(release);
+    external.map(|external| Promised { secret: presence(&external), external })
+}
+
+fn checks(
+    app: &ApplicationInstance,
+    view: &View<'_, Question>,
+    namespace: &str,
+    of_release: &[Service],
+) -> Vec<NamedCheck> {
+    let check = |spec: &ReadinessCheck| {
+        let (asking, looks_at) = match Check::new(namespace, spec) {
+            Ok(check) => {
+                let (service, looks_at) = checked_service(view, namespace, check.service(), of_release);
+                (asking(spec, check, namespace, &service), looks_at)
+            }
+            Err(wrong) => (Asking::Invalid(wrong), None),
+        };
+        let reply = match &asking {
+            Asking::Asked(asked) => view.answer(&Question::Check(asked.clone())),
+            Asking::Invalid(_) | Asking::NotYet | Asking::Refused(_) => None,
+        };
         let checked = reply.and_then(|reply| match reply {
             Reply::Check(checked) => Some(checked),
             Reply::Chart(_) => None,
         });
-        NamedCheck { name: spec.name.clone(), asked, checked }
+        NamedCheck { name: spec.name.clone(), asking, looks_at, checked }
     };
     app.spec.readiness_checks.iter().map(check).collect()
 }
 
+/// A Service that a check names, and what has to be looked at for it.
+fn checked_service(
+    view: &View<'_, Question>,
+    namespace: &str,
+    name: &str,
+    of_release: &[Service],
+) -> (Seen<Service>, Option<Interest>) {
+    let is_named = |service: &&Service| {
+        let meta = &service.metadata;
+        meta.namespace.as_deref() == Some(namespace) && meta.name.as_deref() == Some(name)
+    };
+    if let Some(service) = of_release.iter().find(is_named) {
+        return (Seen::Known(Sight::Present(service.clone())), None);
+    }
+    let interest = looking::checked_service(namespace, name);
+    let seen = match view.find(&interest) {
+        Found::NotYet => Seen::NotYet,
+        Found::Unlisted(why) => Seen::Known(Sight::Unknown(why)),
+        Found::NotInstalled => Seen::Known(Sight::NotInstalled),
+        Found::Objects(objects) => Seen::Known(match objects.first().map(|object| decode(object)) {
+            None => Sight::Absent,
+            Some(Ok(service)) => Sight::Present(service),
+            Some(Err(error)) => Sight::Unreadable(error.to_string()),
+        }),
+    };
+    (seen, Some(interest))
+}
+
+/// What is asked of a Service, as far as it is one that is asked.
+fn asking(spec: &ReadinessCheck, check: Check, namespace: &str, service: &Seen<Service>) -> Asking {
+    let named = || format!("Service {namespace}/{}", check.service());
+    let service = match service {
+        Seen::NotYet | Seen::Known(Sight::Unknown(_)) => return Asking::NotYet,
+        Seen::Known(Sight::Absent | Sight::NotInstalled) => {
+            return Asking::Refused(format!("{} does not exist", named()));
+        }
+        Seen::Known(Sight::Unreadable(why)) => {
+            return Asking::Refused(format!("{} cannot be read: {why}", named()));
+        }
+        Seen::Known(Sight::Present(service)) => service,
+    };
+    match destination(service, check.port()) {
+        Ok(to) => Asking::Asked(Asked {
+            check,
+            to,
+            interval: spec.interval.into(),
+            threshold: u32::try_from(spec.failure_threshold).unwrap_or(1).max(1),
+        }),
+        Err(why) => Asking::Refused(why),
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value, json};
+
     use super::*;
-    use crate::controllers::application::decide::testing::{instance, owned};
+    use crate::errands::probe::Destination;
 
     #[test]
-    fn a_release_of_another_instance_is_not_seen() {
-        let app = instance();
-        let mut other = instance();
-        other.metadata.uid = Some("other".to_owned());
-        let release = HelmRelease { metadata: owned(&other), ..HelmRelease::default() };
-        assert_eq!(own(&app, Sight::Present(release.clone())), Sight::Absent);
-        assert_eq!(own(&other, Sight::Present(release.clone())), Sight::Present(release));
+    fn a_service_is_asked_once_it_has_been_seen_and_leads_to_pods_of_the_namespace() {
+        let spec = json!({"name": "web", "tcp": {"service": "web", "port": 80}});
+        let spec: ReadinessCheck = serde_json::from_value(spec).unwrap();
+        let asking =
+            |service: Seen<Service>| asking(&spec, Check::new("shop", &spec).unwrap(), "shop", &service);
+        let service = |spec: Value| {
+            let object = json!({"metadata": {"name": "web", "namespace": "shop"}, "spec": spec});
+            Seen::Known(Sight::Present(serde_json::from_value(object).unwrap()))
+        };
+        assert_eq!(asking(Seen::NotYet), Asking::NotYet);
+        let absent = Asking::Refused("Service shop/web does not exist".to_owned());
+        assert_eq!(asking(Seen::Known(Sight::Absent)), absent);
+        let outside = asking(service(json!({"type": "ExternalName", "externalName": "db.other.svc"})));
+        assert!(matches!(&outside, Asking::Refused(why) if why.contains("ExternalName")), "{outside:?}");
+        let inside = json!({"clusterIP": "10.96.0.9", "selector": {"app": "web"}, "ports": [{"port": 80}]});
+        let to = Destination::ClusterIps(vec!["10.96.0.9".parse().unwrap()]);
+        assert!(matches!(asking(service(inside)), Asking::Asked(asked) if asked.to == to));
+    }
+
+    #[test]
+    fn only_a_policy_that_is_known_to_be_absent_forbids_nothing() {
+        let table = [
+            (Sight::Absent, true),
+            (Sight::Present(ConfigMap::default()), true),
+            (Sight::NotInstalled, false),
+            (Sight::Unknown("forbidden".to_owned()), false),
+            (Sight::Unreadable("data is no map".to_owned()), false),
+        ];
+        for (sight, forbids_nothing) in table {
+            let policy = catalog_policy(sight.clone());
+            assert_eq!(policy.problem().is_none(), forbids_nothing, "{sight:?}");
+            assert_eq!(policy.allows("oci://anywhere.example/x"), forbids_nothing, "{sight:?}");
+        }
     }
 }

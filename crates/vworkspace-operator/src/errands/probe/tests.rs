@@ -286,6 +286,19 @@ async fn a_name_that_leads_to_the_clouds_metadata_is_not_asked() {
     );
 }
 
+#[tokio::test]
+async fn a_cluster_ip_is_asked_as_it_is_and_no_name_is_looked_up() {
+    let check = check(json!({"name": "db", "tcp": {"service": "db", "port": 80}}));
+    // Refused for the address itself: a name would not have been resolved to it.
+    for address in ["169.254.169.254", "127.0.0.1"] {
+        let to = Destination::ClusterIps(vec![address.parse().unwrap()]);
+        assert_eq!(
+            probe(&check, &to).await,
+            failed(&format!("the name db.shop.svc resolves to {address}; expected the address of a Service"))
+        );
+    }
+}
+
 #[test]
 fn addresses_of_our_own_pod_and_of_the_clouds_metadata_belong_to_no_service() {
     for address in ["10.96.0.1", "192.168.1.5", "fd00::1", "203.0.113.9"] {

@@ -1,18 +1,19 @@
 //! What stands in the way, in the order in which a person would have to solve it.
 
 use conditions::Reason;
-use jiff::Timestamp;
-use operator_kit::{Cause, Sight};
+use operator_kit::{Cause, Deed, Found, Sight};
 use tracing::debug;
-use vworkspace_api::application_instance::{ApplicationInstance, Blocked};
+use vworkspace_api::application_instance::{ApplicationInstance, Blocked, Ready};
 
 use super::chart_source::SourceTrouble;
-use super::reading::{Reading, said, values_complaint};
+use super::quoting::said;
+use super::reading::{Reading, values_complaint};
 use super::{approval, pause};
 use crate::catalog_policy::CatalogPolicy;
 use crate::controllers::application::children::{Order, oci_tag};
-use crate::controllers::application::observe::{Seen, World};
-use crate::external_secrets;
+use crate::controllers::application::observe::{Asking, Seen, World};
+use crate::external_secrets::{Promised, Standing};
+use crate::flux::Source;
 use crate::inline_secrets;
 use crate::quotation::{Quotes, safe};
 
@@ -51,6 +52,8 @@ impl Blocker {
     }
 }
 
+/// How the words about an ExternalSecret begin.
+const EXTERNAL_SECRET: &str = "ExternalSecret ";
 /// How a refusal begins that Flux met, not we.
 const FLUX_SAYS: &str = "Flux reports: ";
 
@@ -64,7 +67,6 @@ pub(super) struct Situation<'a> {
     /// Whether Flux already has what the spec asks for.
     pub(super) is_with_flux: bool,
     pub(super) approval: &'a approval::Approval,
-    pub(super) now: Timestamp,
 }
 
 /// A rule that finds one kind of blocker.
@@ -82,18 +84,18 @@ const fn rule(says: Blocked, when: &'static str, find: fn(Situation<'_>) -> Opti
 /// In the order in which they are reported.
 #[rustfmt::skip]
 pub(super) const RULES: &[Rule] = &[
-    rule(Blocked::MissingDependencies, "the reference's native SeaweedFS mode is asked for", native_storage),
+    rule(Blocked::MissingDependencies, "catalog entry `seaweedfs` without `spec.chart`: the first implementation of this API could install SeaweedFS without a chart, this operator cannot", native_storage),
     rule(Blocked::InvalidSpec, "the spec cannot be carried out", invalid_spec),
-    rule(Blocked::MissingDependencies, "Flux is not installed", missing_flux),
+    rule(Blocked::MissingDependencies, "Flux is not installed, or its objects cannot be listed", missing_flux),
     rule(Blocked::MissingDependencies, "a controller that `spec.integrations` asks for is not installed", missing_integration),
-    rule(Blocked::PolicyDenied, "the catalog policy cannot be read", unreadable_policy),
-    rule(Blocked::MissingChartSource, "the chart source is not allowed, or the referenced one is absent or has another version", forbidden_source),
+    rule(Blocked::PolicyDenied, "the catalog policy cannot be read, or a part of it", unreadable_policy),
+    rule(Blocked::MissingChartSource, "the chart source is not allowed, or the referenced one is absent or has another chart or version", forbidden_source),
     rule(Blocked::DependencyNotReady, "an instance of `spec.dependsOn` is not ready", unready_dependency),
     rule(Blocked::AwaitingApproval, "the change is not approved", missing_approval),
     rule(Blocked::PolicyDenied, "the API server refuses a child of the instance", refused),
     rule(Blocked::MissingChartSource, "the chart or its version does not exist", missing_chart),
     rule(Blocked::MissingSecret, "a Secret or ConfigMap with values, or its key, is missing", missing_values),
-    rule(Blocked::MissingSecret, "an ExternalSecret of the release is not synced", unsynced_secret),
+    rule(Blocked::MissingSecret, "the Secret that an ExternalSecret of the release promises does not exist", unsynced_secret),
     rule(Blocked::PolicyDenied, "the API server refuses an object of the release", denied_at_flux),
 ];
 
@@ -115,17 +117,36 @@ fn native_storage(Situation { app, .. }: Situation<'_>) -> Option<Blocker> {
 }
 
 /// What the schema cannot say.
-fn invalid_spec(Situation { app, world, order, now, .. }: Situation<'_>) -> Option<Blocker> {
+fn invalid_spec(situation: Situation<'_>) -> Option<Blocker> {
+    let Situation { app, world, order, .. } = situation;
     let message = match order {
         Err(missing) => Some(missing.to_owned()),
-        Ok(_) => pause::bad_window(app, now).or_else(|| inline_secret(app)).or_else(|| {
-            world.checks.iter().find_map(|check| {
-                let wrong = check.asked.as_ref().err()?;
-                Some(format!("spec.readinessChecks '{}': {wrong}.", check.name))
-            })
-        }),
+        Ok(order) => unmeant_chart(situation, order)
+            .or_else(|| pause::bad_window(app))
+            .or_else(|| inline_secret(app))
+            .or_else(|| {
+                world.checks.iter().find_map(|check| {
+                    let Asking::Invalid(wrong) = &check.asking else { return None };
+                    Some(format!("spec.readinessChecks '{}': {wrong}.", check.name))
+                })
+            }),
     };
     message.map(|message| Blocker::Before(Blocked::InvalidSpec, message))
+}
+
+/// The API server refuses this too, unless its CRD is older than the rule. Flux takes another chart for another release:
+/// it uninstalls the one that runs.
+fn unmeant_chart(Situation { app, is_with_flux, .. }: Situation<'_>, order: &Order<'_>) -> Option<String> {
+    let wanted = order.chart;
+    let last = app.status.as_ref()?.last_applied_chart.as_ref().filter(|_| !is_with_flux)?;
+    let is_meant = last.name == wanted.name || wanted.replace.as_ref() == Some(&wanted.name);
+    (!is_meant).then(|| {
+        format!(
+            "spec.chart.name was '{}' and is now '{}'; expected the same, because Flux would uninstall the running release \
+             and its volumes would be lost. If that is meant, set spec.chart.replace to '{}'.",
+            last.name, wanted.name, wanted.name
+        )
+    })
 }
 
 fn inline_secret(app: &ApplicationInstance) -> Option<String> {
@@ -139,6 +160,9 @@ fn inline_secret(app: &ApplicationInstance) -> Option<String> {
 
 fn missing_flux(Situation { world, .. }: Situation<'_>) -> Option<Blocker> {
     let missing = match (&world.release, &world.source) {
+        (Sight::Unknown(why), _) | (_, Seen::Known(Sight::Unknown(why))) => {
+            return Some(Blocker::Before(Blocked::MissingDependencies, format!("{why}.")));
+        }
         (Sight::NotInstalled, _) => {
             "Flux's helm-controller is not installed (no CRD helmreleases.helm.toolkit.fluxcd.io)."
         }
@@ -152,26 +176,41 @@ fn missing_flux(Situation { world, .. }: Situation<'_>) -> Option<Blocker> {
 
 fn missing_integration(Situation { app, world, .. }: Situation<'_>) -> Option<Blocker> {
     let integrations = &app.spec.integrations;
-    let missing = if integrations.cert_manager.enabled && world.certificates.is_none() {
-        "cert-manager is not installed (no CRD certificates.cert-manager.io), and spec.integrations.certManager asks for it."
-    } else if integrations.external_secrets.enabled && world.external_secrets.is_none() {
-        "external-secrets is not installed (no CRD externalsecrets.external-secrets.io), and spec.integrations.externalSecrets asks for it."
-    } else {
-        return None;
-    };
-    Some(Blocker::Before(Blocked::MissingDependencies, missing.to_owned()))
+    let cert_manager = integrations.cert_manager.enabled.then(|| {
+        unusable(&world.certificates, "cert-manager is not installed (no CRD certificates.cert-manager.io)")
+            .map(|why| format!("{why}, and spec.integrations.certManager asks for it."))
+    });
+    let external_secrets = integrations.external_secrets.enabled.then(|| {
+        unusable(
+            &world.external_secrets,
+            "external-secrets is not installed (no CRD externalsecrets.external-secrets.io)",
+        )
+        .map(|why| format!("{why}, and spec.integrations.externalSecrets asks for it."))
+    });
+    let missing = cert_manager.flatten().or_else(|| external_secrets.flatten())?;
+    Some(Blocker::Before(Blocked::MissingDependencies, missing))
+}
+
+/// Why a kind of another controller tells nothing.
+fn unusable<K>(found: &Found<K>, not_installed: &str) -> Option<String> {
+    match found {
+        Found::NotInstalled => Some(not_installed.to_owned()),
+        Found::Unlisted(why) => Some(why.clone()),
+        Found::NotYet | Found::Objects(_) => None,
+    }
 }
 
 /// What Flux has already was allowed when it was handed over.
 fn unreadable_policy(Situation { world, is_with_flux, .. }: Situation<'_>) -> Option<Blocker> {
-    let error = world.policy.as_ref().err().filter(|_| !is_with_flux)?;
-    Some(Blocker::Before(Blocked::PolicyDenied, error.clone()))
+    let problem = world.policy.problem().filter(|_| !is_with_flux)?;
+    Some(Blocker::Before(Blocked::PolicyDenied, problem))
 }
 
-/// The source must be allowed; one that somebody else keeps must be there and point to the version that is asked for.
+/// The source must be allowed; one that somebody else keeps must be there and point to the chart and the version that are
+/// asked for.
 fn forbidden_source(Situation { world, order, .. }: Situation<'_>) -> Option<Blocker> {
     let order = order.ok()?;
-    let policy = world.policy.as_ref().ok()?;
+    let policy = &world.policy;
     let blocked = |message| Some(Blocker::Before(Blocked::MissingChartSource, message));
     let Some(reference) = order.referenced() else {
         let url = order.url()?;
@@ -184,28 +223,51 @@ fn forbidden_source(Situation { world, order, .. }: Situation<'_>) -> Option<Blo
         }
         Seen::Known(Sight::Unreadable(why)) => return blocked(format!("{} cannot be read: {why}", named())),
         Seen::Known(Sight::Present(source)) => source,
-        Seen::Known(Sight::NotInstalled) | Seen::NotYet => return None,
+        Seen::Known(Sight::NotInstalled | Sight::Unknown(_)) | Seen::NotYet => return None,
     };
     if let Some(why) = refusal(policy, &source.spec.url) {
         return blocked(format!("{}: {why}", named()));
     }
-    let (tag, wanted) = (&source.spec.reference.tag, oci_tag(&order.chart.version));
-    (order.is_oci() && *tag != wanted).then(|| {
-        let found = if tag.is_empty() { "no tag".to_owned() } else { format!("tag {tag}") };
-        Blocker::Before(
-            Blocked::MissingChartSource,
-            format!(
-                "{} points to {found}; expected tag {wanted}, because spec.chart.version is {}.",
-                named(),
-                order.chart.version
-            ),
+    let other =
+        other_chart(order, source).or_else(|| other_version(order, source)).filter(|_| order.is_oci());
+    other.and_then(|why| blocked(format!("{} {why}", named())))
+}
+
+/// Charts are pushed under their own names. To follow an address of another one is to give the release another chart.
+fn other_chart(order: &Order<'_>, source: &Source) -> Option<String> {
+    let (url, name) = (&source.spec.url, &order.chart.name);
+    let ending = format!("/{name}");
+    (!url.trim_end_matches('/').ends_with(&ending)).then(|| {
+        format!(
+            "points to {}; expected an address that ends in {ending}, because spec.chart.name is {name} and Flux would \
+             uninstall the release for another chart.",
+            safe(url, Quotes::Trusted)
         )
     })
 }
 
+/// Only a tag names a version. Flux takes a digest or a range before it: the range moves by itself, and of a digest Flux
+/// does not tell which version it is.
+fn other_version(order: &Order<'_>, source: &Source) -> Option<String> {
+    let (reference, version) = (&source.spec.reference, &order.chart.version);
+    let wanted = oci_tag(version);
+    let first = [("digest", &reference.digest), ("semver", &reference.semver)];
+    if let Some((field, found)) = first.into_iter().find(|(_, found)| !found.is_empty()) {
+        return Some(format!(
+            "has ref.{field} {found}, which Flux takes before ref.tag; expected only ref.tag {wanted}, because \
+             spec.chart.version is {version} and nothing else tells which version Flux installs."
+        ));
+    }
+    let found = if reference.tag.is_empty() { "no tag".to_owned() } else { format!("tag {}", reference.tag) };
+    (reference.tag != wanted).then(|| {
+        format!("points to {found}; expected tag {wanted}, because spec.chart.version is {version}.")
+    })
+}
+
+/// What was allowed may stand in a line that cannot be read: then nobody knows, and changes wait for that.
 fn refusal(policy: &CatalogPolicy, url: &str) -> Option<String> {
     let allowed = || policy.allowed_sources().collect::<Vec<_>>().join(", ");
-    (!policy.allows(url)).then(|| {
+    (!policy.allows(url) && !policy.hides_sources()).then(|| {
         let url = safe(url, Quotes::Trusted);
         format!(
             "{url} is not allowed by the catalog policy (key allowedChartSources of ConfigMap \
@@ -231,16 +293,22 @@ fn missing_approval(Situation { approval, .. }: Situation<'_>) -> Option<Blocker
         approval::Approval::Missing(message) => {
             Some(Blocker::Before(Blocked::AwaitingApproval, message.clone()))
         }
-        approval::Approval::NotNeeded | approval::Approval::Given(_) => None,
+        approval::Approval::NotNeeded | approval::Approval::Given | approval::Approval::Accepted(_) => None,
     }
 }
 
 /// The API server's answer to the last plan.
 fn refused(Situation { app, world, .. }: Situation<'_>) -> Option<Blocker> {
     let refusal = world.refusals.first()?;
-    let message = said(app, &refusal.message);
+    let message = said(app, world, &refusal.message);
+    // What was only to be cleared away holds nothing back.
+    if refusal.deed == Deed::Clear {
+        let is_denied = refusal.cause == Cause::Forbidden;
+        return is_denied.then_some(Blocker::AtFlux(Blocked::PolicyDenied, message));
+    }
     Some(match refusal.cause {
         Cause::Forbidden => Blocker::Refused(Blocked::PolicyDenied, message),
+        Cause::NotInstalled => Blocker::Refused(Blocked::MissingDependencies, message),
         // Not InvalidSpec: that would be for ever, and Flux's schema is not ours.
         Cause::Invalid | Cause::Owned | Cause::Unavailable | Cause::StillThere => {
             Blocker::NotWritten(message)
@@ -268,12 +336,14 @@ pub(super) fn missing_secret(situation: Situation<'_>) -> Option<String> {
 fn missing_values(Situation { app, world, seen, .. }: Situation<'_>) -> Option<Blocker> {
     let release = world.release.present().filter(|_| *seen != Reading::Unseen)?;
     let message = match values_complaint(release) {
-        Some(ready) => safe(&ready.message, Quotes::Trusted),
+        Some(ready) if ready.message.ends_with("not found") => said(app, world, &ready.message),
         // Flux looks again: until it has, they are still missing.
-        None if *seen == Reading::NoNews => told_before(app, Blocked::MissingSecret)?,
-        None => return None,
+        None if *seen == Reading::NoNews => {
+            told_before(app, Blocked::MissingSecret).filter(|told| told.ends_with("not found"))?
+        }
+        _ => return None,
     };
-    message.ends_with("not found").then_some(Blocker::AtFlux(Blocked::MissingSecret, message))
+    Some(Blocker::AtFlux(Blocked::MissingSecret, message))
 }
 
 /// What was said of this very spec when Flux last had something to say.
@@ -284,9 +354,29 @@ fn told_before(app: &ApplicationInstance, reason: Blocked) -> Option<String> {
 }
 
 /// A Secret that external-secrets promised and has not written.
-fn unsynced_secret(Situation { world, .. }: Situation<'_>) -> Option<Blocker> {
-    let waiting = world.external_secrets.iter().flatten().find_map(external_secrets::waiting_for);
+fn unsynced_secret(Situation { app, world, .. }: Situation<'_>) -> Option<Blocker> {
+    let missing = |promised: &Promised| match promised.standing() {
+        Standing::Missing(message) => Some(message),
+        Standing::Unseen => told_before_of(app, &format!("{} ", promised.external.in_words())),
+        Standing::Synced | Standing::Outdated(_) => None,
+    };
+    let waiting = match &world.external_secrets {
+        Found::Objects(promised) => promised.iter().find_map(missing),
+        Found::NotInstalled => None,
+        // What cannot be listed has not come.
+        Found::NotYet | Found::Unlisted(_) => told_before_of(app, EXTERNAL_SECRET),
+    };
     waiting.map(|message| Blocker::AtFlux(Blocked::MissingSecret, message))
+}
+
+/// That the Secret is missing, if it was when it was last looked for.
+fn told_before_of(app: &ApplicationInstance, start: &str) -> Option<String> {
+    let conditions = &app.status.as_ref()?.conditions;
+    let waits = conditions.read::<Ready>() == Some(Ready::WaitingForSecret);
+    let is_blocked = conditions.read::<Blocked>() == Some(Blocked::MissingSecret);
+    let told = [(waits, Ready::TYPE.name), (is_blocked, Blocked::TYPE.name)].into_iter();
+    let messages = told.filter_map(|(is_told, type_)| conditions.get(type_).filter(|_| is_told));
+    messages.map(|known| known.message.clone()).find(|message| message.starts_with(start))
 }
 
 /// An admission policy, a quota or missing rights of Flux.

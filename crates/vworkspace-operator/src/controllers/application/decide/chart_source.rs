@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
+use vworkspace_api::application_instance::ChartTrouble;
 
 use crate::controllers::application::observe::World;
-use crate::flux::{Artifact, Source, is_true};
+use crate::flux::{Source, is_true};
 use crate::quotation::{Quotes, safe};
 
 /// Why a chart cannot be fetched.
@@ -15,6 +16,17 @@ pub(super) enum SourceTrouble {
     Missing(String),
     /// The source does not answer, or refuses us.
     Unreachable(String),
+    /// The source complains of nothing, and Flux cannot load what it has.
+    NotLoaded(ChartTrouble),
+}
+
+impl SourceTrouble {
+    pub(super) fn message(&self) -> &str {
+        match self {
+            SourceTrouble::Missing(message) | SourceTrouble::Unreachable(message) => message,
+            SourceTrouble::NotLoaded(trouble) => &trouble.message,
+        }
+    }
 }
 
 /// Why the source cannot be fetched. `FetchFailed` stays while Flux retries; `Ready` flickers.
@@ -49,7 +61,7 @@ pub(super) fn unreachable_source(world: &World, patience: Duration) -> Option<Un
     let source = world.source.present()?;
     let failed = is_true(&source.status.conditions, "FetchFailed")?;
     match source_trouble(source)? {
-        SourceTrouble::Missing(_) => None,
+        SourceTrouble::Missing(_) | SourceTrouble::NotLoaded(_) => None,
         SourceTrouble::Unreachable(message) => {
             let since = failed.last_transition_time.as_ref()?.0;
             Some(Unreachable { counts_from: since.checked_add(patience).unwrap_or(Timestamp::MAX), message })
@@ -70,9 +82,4 @@ pub(super) fn has_caught_up(source: &Source) -> bool {
 /// Whether it had a chart and has none any more.
 pub(super) fn has_lost_its_artifact(source: &Source) -> bool {
     has_caught_up(source) && !is_only_an_address(source) && source.status.artifact.is_none()
-}
-
-/// The digest of the chart that the source has, for a registry.
-pub(super) fn digest(source: &Source) -> Option<&str> {
-    source.status.artifact.as_ref().and_then(Artifact::oci_digest)
 }

@@ -68,14 +68,12 @@ fn fine(facts: &Facts<'_>, history: History) -> Option<Said<Degraded>> {
         None | Some(Degraded::NotDegraded) => {
             return Some(Said::This(Degraded::NotDegraded, String::new()));
         }
-        Some(
-            Degraded::ChartUnreachable
-            | Degraded::Recovered
-            | Degraded::UpgradeFailed
-            | Degraded::HelmReleaseDegraded,
-        ) => true,
+        Some(Degraded::ChartUnreachable) => facts.is_source_seen,
+        Some(Degraded::Recovered | Degraded::UpgradeFailed | Degraded::HelmReleaseDegraded) => true,
         Some(Degraded::EndpointUnreachable) => facts.checks == Checks::Pass,
-        Some(Degraded::Drifted) => !facts.pause.is_some_and(Pause::suspends_the_release),
+        Some(Degraded::Drifted) => {
+            facts.is_drift_seen && !facts.pause.is_some_and(Pause::suspends_the_release)
+        }
     };
     Some(if is_over { Said::This(Degraded::Recovered, String::new()) } else { Said::AsBefore })
 }

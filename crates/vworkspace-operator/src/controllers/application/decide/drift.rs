@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use vworkspace_api::application_instance::{ApplicationInstance, DriftMode};
 
-use super::reading::said;
+use super::quoting::said;
 use crate::controllers::application::observe::{Drift, World};
 
 /// Flux looks once in each interval: two without a word mean that it is over.
@@ -28,7 +28,7 @@ pub(super) fn current(app: &ApplicationInstance, world: &World, now: Timestamp) 
     let history = world.release.present().and_then(|release| release.status.history.first());
     let deployed = history.and_then(|newest| newest.last_deployed.as_ref()).map(|time| time.0);
     let is_undone = deployed.is_some_and(|deployed| deployed > *seen_at);
-    (now < until && !is_undone).then(|| Current { message: said(app, &in_one_line(message)), until })
+    (now < until && !is_undone).then(|| Current { message: said(app, world, &in_one_line(message)), until })
 }
 
 /// Which objects, without the sentence before them: `ConfigMap/shop/web changed (...)`.

@@ -11,6 +11,7 @@ mod pause;
 mod placeholder;
 #[cfg(test)]
 mod precedence;
+mod quoting;
 mod readiness;
 mod reading;
 mod ready;
@@ -19,14 +20,16 @@ mod status;
 #[cfg(test)]
 pub(super) mod testing;
 mod uninstall;
+mod unreadable;
 
 use std::time::Duration;
 
 use agent_protocol::PublicKeys;
 use jiff::Timestamp;
-use operator_kit::{Child, Deletion, Finalizer, Interest, Plan};
+use operator_kit::{Child, Deed, Deletion, Finalizer, Found, Interest, Plan, Sight};
 use vworkspace_api::application_instance::{
-    ApplicationInstance, ApplicationInstanceStatus, AppliedChart, HelmReleaseRef, Mode,
+    ApplicationInstance, ApplicationInstanceStatus, AppliedChart, Blocked, ChartSourceKind, HelmReleaseRef,
+    Mode,
 };
 
 use super::asking::Question;
@@ -39,6 +42,7 @@ use approval::Approval;
 use blocker::{Blocker, Situation};
 use pause::Pause;
 use reading::{Carries, Reading};
+pub(super) use unreadable::unreadable;
 
 /// What the operator is told by its flags.
 #[derive(Debug, Clone)]
@@ -47,6 +51,8 @@ pub(crate) struct Rules {
     pub(crate) chart_unreachable_after: Duration,
     /// Whose approvals count.
     pub(crate) approval_keys: PublicKeys,
+    /// In whose name Flux works for an instance that names no service account. Nothing: in its own.
+    pub(crate) default_service_account: Option<String>,
 }
 
 pub(super) fn plan(
@@ -55,7 +61,8 @@ pub(super) fn plan(
     rules: &Rules,
     now: Timestamp,
 ) -> Plan<ApplicationInstanceStatus, Question> {
-    plan_with(app, Order::of, world, rules, now)
+    let account = rules.default_service_account.as_deref();
+    plan_with(app, |app| Order::with_default_account(app, account), world, rules, now)
 }
 
 /// The same with another way to the order, for who has made it before.
@@ -93,14 +100,15 @@ fn managed(
 ) -> Plan<ApplicationInstanceStatus, Question> {
     let is_with_flux = order.as_ref().is_ok_and(|order| is_with_flux(world, order));
     let approval = order.as_ref().map_or(Approval::NotNeeded, |order| {
-        approval::of(app, order, is_with_flux, &rules.approval_keys, &world.cluster, now)
+        approval::of(app, order, world, is_with_flux, &rules.approval_keys, now)
     });
     let pausing = pause::of(app, world, now);
     let pause = pausing.pause.as_ref();
     // What is refused now, although Flux once had it, has not been taken since it was said to wait.
-    let is_taken = is_with_flux && world.refusals.is_empty();
+    let is_refused = world.refusals.iter().any(|refusal| refusal.deed == Deed::Make);
+    let is_taken = is_with_flux && !is_refused;
     let carries = if is_taken { Carries::ThisSpec } else { Carries::AnEarlierOne };
-    let seen = reading::of(app, world, carries);
+    let seen = reading::of(app, world, carries, now);
     let situation = |seen| Situation {
         app,
         world,
@@ -108,10 +116,13 @@ fn managed(
         seen,
         is_with_flux,
         approval: &approval,
-        now,
     };
     let blocker = blocker::first(situation(&seen));
-    let handover = Handover::of(app, world, order.as_ref().ok(), is_with_flux, pause, blocker.as_ref());
+    // What was approved just now is noted before it goes out: who comes after a crash must know which chart that was.
+    let to_hand_over = order.as_ref().ok().filter(|_| !matches!(approval, Approval::Accepted(_)));
+    let handover = Handover::of(app, world, to_hand_over, is_with_flux, pause, blocker.as_ref());
+    let candidate = candidate(order.as_ref().ok(), pause, blocker.as_ref());
+    let is_free = pause.is_none() && !blocker.as_ref().is_some_and(Blocker::forbids_handing_over);
     // What Flux told before it was given the change says nothing about it.
     let (reading, blocker) = match handover.change {
         Change::GoesOut => (&Reading::Unseen, blocker::first(situation(&Reading::Unseen))),
@@ -125,12 +136,14 @@ fn managed(
         pausing.look_again,
         drift.as_ref().map(|drift| drift.until),
         unreachable.as_ref().map(|trouble| trouble.counts_from),
+        reading.chart_trouble().map(reading::believed_from),
         readiness::next_expiry(world, now),
     ];
     let status = status::of(&status::Facts {
         app,
         pause,
         refused_pause: pause::refused(app, world, pause),
+        refused_end: pause::refused_end(app, world, pause),
         blocker,
         change: handover.change,
         reading,
@@ -138,42 +151,53 @@ fn managed(
             .then(|| reading::failed_before(app, world))
             .flatten(),
         missing_secret,
-        certificate: readiness::missing_certificate(world, now),
+        is_secret_unseen: readiness::is_secret_unseen(world),
+        certificate: readiness::missing_certificate(app, world, now),
         checks: readiness::checks(app, world),
         warnings: readiness::warnings(app, world),
         drift: drift.map(|drift| drift.message),
         unreachable: unreachable.filter(|trouble| trouble.counts_from <= now).map(|trouble| trouble.message),
+        secret_values: quoting::can_quote_secrets_later(app, world, handover.change, reading),
         carried: world
             .release
             .present()
             .and_then(|release| children::change_of(&release.metadata))
             .map(str::to_owned),
         last_applied_chart: handover.chart,
-        approved: match approval {
-            Approval::Given(approved) if handover.change != Change::Waits => Some(approved),
+        // One that has to wait for something else is looked at again then.
+        approved: match &approval {
+            Approval::Accepted(approved) if is_free => Some(approved.clone()),
             _ => None,
         },
         helm_release_ref: release_ref(app, world, handover.change),
-        endpoints: endpoints(
-            &world.services,
-            &world.ingresses,
-            app.spec.integrations.ingress.host.as_deref(),
-        ),
+        endpoints: match (&world.services, &world.ingresses) {
+            (Found::Objects(services), Found::Objects(ingresses)) => {
+                Some(endpoints(services, ingresses, app.spec.integrations.ingress.host.as_deref()))
+            }
+            // What cannot be listed is not gone.
+            _ => None,
+        },
+        is_drift_seen: world.is_drift_seen,
+        is_source_seen: !matches!(world.source, Seen::Known(Sight::Unknown(_))),
         now,
     });
     Plan {
-        children: handover.children,
+        children: handover.children.into_iter().chain(candidate).collect(),
         deletions: handover.deletions,
         nudges: request::nudges(app, world, pause),
-        interests: interests(app, request::values_are_in_trouble(world)),
+        interests: interests(app, request::values_are_in_trouble(world) || approval.is_open())
+            .into_iter()
+            .chain(readiness::services(app, world, is_released))
+            .chain(readiness::promised_secrets(world))
+            .collect(),
         errands: readiness::questions(app, world, is_released),
         wake_at: wake_at.into_iter().flatten().filter(|at| *at > now).min(),
         ..Plan::only_status(Finalizer::Hold, status)
     }
 }
 
-fn interests(app: &ApplicationInstance, values_are_in_trouble: bool) -> Vec<Interest> {
-    let values = looking::values_object(app).filter(|_| values_are_in_trouble);
+fn interests(app: &ApplicationInstance, values_matter: bool) -> Vec<Interest> {
+    let values = looking::values_object(app).filter(|_| values_matter);
     looking::referenced_source(app).into_iter().chain(values).collect()
 }
 
@@ -210,7 +234,11 @@ impl Handover {
             (Some(order), None) if !blocker.is_some_and(Blocker::forbids_handing_over) => {
                 let is_kept_back = blocker.is_some_and(Blocker::keeps_the_change_back);
                 Self {
-                    children: order.children(),
+                    children: if is_with_flux {
+                        order.children_as_pinned(world.source.present())
+                    } else {
+                        order.children()
+                    },
                     deletions: outdated(world),
                     change: match (is_with_flux, is_kept_back) {
                         // Also when Flux once had it: somebody has changed it since and does not let us put it right.
@@ -238,20 +266,28 @@ fn as_paused(app: &ApplicationInstance, world: &World, pause: Option<&Pause>) ->
     let as_it_is = |suspension| Some(children::as_it_is(app, release, suspension));
     match pause {
         Some(pause) if pause.suspends_the_release() => as_it_is(Suspension::On),
-        None if release.is_suspended() && pause::was_ours(app) => as_it_is(Suspension::Off),
+        None if pause::is_ours(app, release) => as_it_is(Suspension::Off),
         Some(_) | None => None,
     }
 }
 
-/// Sources of ours that the spec does not ask for any more.
+/// Finds out which chart there is to approve. By annotation we write only the status.
+fn candidate(order: Option<&Order<'_>>, pause: Option<&Pause>, blocker: Option<&Blocker>) -> Option<Child> {
+    let is_awaited = matches!(blocker, Some(Blocker::Before(Blocked::AwaitingApproval, _)));
+    order.filter(|_| is_awaited && pause != Some(&Pause::Annotated))?.candidate()
+}
+
+/// Sources of ours that the spec does not ask for any more, and the one that only found out what it would get.
 fn outdated(world: &World) -> Vec<Deletion> {
-    let sources = world.outdated_sources.iter();
-    sources.filter_map(|(kind, source)| children::delete_source(source, *kind)).collect()
+    let sources = world.outdated_sources.iter().map(|(kind, source)| (*kind, source));
+    let candidate = world.candidate.iter().map(|source| (ChartSourceKind::OciRepository, source));
+    let left = sources.chain(candidate).filter(|(_, source)| source.metadata.deletion_timestamp.is_none());
+    left.filter_map(|(kind, source)| children::delete_source(source, kind)).collect()
 }
 
 /// Whether Flux already has what the spec asks for.
 fn is_with_flux(world: &World, order: &Order<'_>) -> bool {
-    let has_source = |source: &Source| children::source_label_of(&source.metadata) == order.source();
+    let has_source = |source: &Source| children::source_asked_of(&source.metadata) == order.source();
     let carries = |release: &HelmRelease| children::change_of(&release.metadata) == Some(order.change());
     (order.referenced().is_some() || world.source.present().is_some_and(has_source))
         && world.release.present().is_some_and(carries)

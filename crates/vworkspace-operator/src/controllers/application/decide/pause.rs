@@ -2,12 +2,16 @@
 
 use std::time::Duration;
 
+use conditions::Reason;
 use jiff::Timestamp;
 use kube::ResourceExt;
+use operator_kit::Deed;
 use vworkspace_api::application_instance::{ApplicationInstance, MaintenanceWindow, Suspended};
 
-use super::reading::said;
+use super::quoting::said;
+use crate::controllers::application::children;
 use crate::controllers::application::observe::World;
+use crate::flux::HelmRelease;
 use crate::windows::{self, State};
 
 const RECONCILE: &str = "apps.vworkspace.io/reconcile";
@@ -21,13 +25,35 @@ pub(super) enum Pause {
     /// By its spec: its release is suspended too.
     Suspended,
     /// By a maintenance window: the same until it closes.
-    Window { name: String, until: Option<Timestamp> },
+    Window { origin: Origin, name: String, until: Option<Timestamp> },
+    /// By a maintenance window that was open when it was last understood: nobody knows whether it has closed.
+    LostWindow { origin: Origin, name: String, problem: String },
 }
+
+/// Where a window comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Origin {
+    Policy,
+    Spec,
+}
+
+impl Origin {
+    /// How the message about a window begins, up to its name. It is read again: see `told_window`.
+    fn words(self) -> &'static str {
+        match self {
+            Origin::Policy => "The catalog policy's maintenance window '",
+            Origin::Spec => "The spec's maintenance window '",
+        }
+    }
+}
+
+const IS_OPEN: &str = "' is open;";
+const WAS_OPEN: &str = "' was open, and";
 
 impl Pause {
     /// Whether Flux is to leave the release alone too.
     pub(super) fn suspends_the_release(&self) -> bool {
-        matches!(self, Pause::Suspended | Pause::Window { .. })
+        matches!(self, Pause::Suspended | Pause::Window { .. } | Pause::LostWindow { .. })
     }
 }
 
@@ -41,7 +67,8 @@ pub(super) const ORDER: [(Suspended, &str); 4] = [
     (Suspended::ManuallySuspended, "`spec.suspend` is true; the release is suspended too"),
     (
         Suspended::MaintenanceWindow,
-        "a maintenance window of the spec or of the catalog policy is open; the release is suspended too",
+        "a maintenance window of the spec or of the catalog policy is open, or was and cannot be read any more; the \
+         release is suspended too",
     ),
     (Suspended::Active, "none of these"),
 ];
@@ -55,20 +82,72 @@ pub(super) struct Pausing {
 
 /// The annotation comes first, because it forbids more.
 pub(super) fn of(app: &ApplicationInstance, world: &World, now: Timestamp) -> Pausing {
-    // Windows that cannot be understood are told as InvalidSpec or PolicyDenied, and hold changes back that way.
-    let window = windows::state(&all_windows(app, world), now).ok();
-    let look_again = match &window {
+    let windows = Windows::of(app, world);
+    let state = windows::state(&windows.all(), now);
+    let look_again = match &state {
         // One that never closes is looked at once a day.
-        Some(State::Open { until, .. }) => until.or_else(|| now.checked_add(DAY).ok()),
-        Some(State::Closed { opens_at }) => *opens_at,
-        None => None,
+        State::Open { until, .. } => until.or_else(|| now.checked_add(DAY).ok()),
+        State::Closed { opens_at } => *opens_at,
     };
-    let by_hand = by_hand(app);
-    let open = match window {
-        Some(State::Open { name, until }) => Some(Pause::Window { name, until }),
-        _ => None,
+    let open = match state {
+        State::Open { name, until } => Some(windows.open(name, until, now)),
+        State::Closed { .. } => lost_window(app, world),
     };
-    Pausing { pause: by_hand.or(open), look_again }
+    Pausing { pause: by_hand(app).or(open), look_again }
+}
+
+/// The windows of an instance.
+struct Windows<'a> {
+    spec: &'a [MaintenanceWindow],
+    policy: Vec<MaintenanceWindow>,
+}
+
+impl<'a> Windows<'a> {
+    fn of(app: &'a ApplicationInstance, world: &World) -> Self {
+        let namespace = app.namespace().unwrap_or_default();
+        let policy = world.policy.windows_of(&namespace, &app.spec.app_ref.catalog_id);
+        Self { spec: &app.spec.maintenance_windows, policy }
+    }
+
+    fn all(&self) -> Vec<MaintenanceWindow> {
+        self.spec.iter().chain(&self.policy).cloned().collect()
+    }
+
+    /// One of the policy is named before one of the spec, so that it is known if it gets lost.
+    fn open(&self, name: String, until: Option<Timestamp>, now: Timestamp) -> Pause {
+        match windows::open_now(&self.policy, now) {
+            Some(name) => Pause::Window { origin: Origin::Policy, name: name.to_owned(), until },
+            None => Pause::Window { origin: Origin::Spec, name, until },
+        }
+    }
+}
+
+/// The window for which the instance was last said to be paused, if it cannot be understood any more. What cannot be
+/// read never opens anything.
+fn lost_window(app: &ApplicationInstance, world: &World) -> Option<Pause> {
+    let (origin, name) = told_window(app)?;
+    let problem = match origin {
+        Origin::Policy => {
+            world.policy.hides_windows().filter(|_| !world.policy.knows_window(&name))?.to_string()
+        }
+        Origin::Spec => {
+            let bad = windows::bad(&app.spec.maintenance_windows).find(|bad| bad.window == name)?;
+            format!("spec.{bad}")
+        }
+    };
+    Some(Pause::LostWindow { origin, name, problem })
+}
+
+/// The window that the instance was last said to be paused for.
+fn told_window(app: &ApplicationInstance) -> Option<(Origin, String)> {
+    let conditions = &app.status.as_ref()?.conditions;
+    conditions.read::<Suspended>().filter(|said| *said == Suspended::MaintenanceWindow)?;
+    let told = &conditions.get(Suspended::TYPE.name)?.message;
+    let origins = [Origin::Policy, Origin::Spec].into_iter();
+    let (origin, told) =
+        origins.filter_map(|origin| Some((origin, told.strip_prefix(origin.words())?))).next()?;
+    let (name, _) = told.split_once(IS_OPEN).or_else(|| told.split_once(WAS_OPEN))?;
+    Some((origin, name.to_owned()))
 }
 
 /// Why somebody paused it.
@@ -79,31 +158,39 @@ pub(super) fn by_hand(app: &ApplicationInstance) -> Option<Pause> {
     app.spec.suspend.then_some(Pause::Suspended)
 }
 
-/// Whether it was last said to be paused in the way that suspends the release.
-pub(super) fn was_ours(app: &ApplicationInstance) -> bool {
+/// Whether it is we who suspended the release: it says so, or we did when we last spoke of it.
+pub(super) fn is_ours(app: &ApplicationInstance, release: &HelmRelease) -> bool {
     let said = app.status.as_ref().and_then(|status| status.conditions.read::<Suspended>());
-    matches!(said, Some(Suspended::ManuallySuspended | Suspended::MaintenanceWindow))
+    let was_told = matches!(said, Some(Suspended::ManuallySuspended | Suspended::MaintenanceWindow));
+    release.is_suspended() && (children::is_suspended_by_us(&release.metadata) || was_told)
+}
+
+/// Why a release that we suspended does not go on although the pause is over: that was refused.
+pub(super) fn refused_end(app: &ApplicationInstance, world: &World, pause: Option<&Pause>) -> Option<String> {
+    let release = world.release.present().filter(|release| !release.is_being_deleted())?;
+    let is_held = pause.is_none() && is_ours(app, release);
+    let refusal = world.refusals.iter().find(|refusal| is_held && refusal.deed == Deed::Make)?;
+    Some(format!("The release could not be resumed: {}", said(app, world, &refusal.message)))
+}
+
+/// What was said of a pause that has not ended.
+pub(super) fn still(app: &ApplicationInstance) -> Suspended {
+    let said = app.status.as_ref().and_then(|status| status.conditions.read::<Suspended>());
+    said.filter(|said| *said != Suspended::Active).unwrap_or(Suspended::ManuallySuspended)
 }
 
 /// What is wrong with a window of the spec.
-pub(super) fn bad_window(app: &ApplicationInstance, now: Timestamp) -> Option<String> {
-    let error = windows::state(&app.spec.maintenance_windows, now).err()?;
-    Some(format!("spec.{error}."))
-}
-
-fn all_windows(app: &ApplicationInstance, world: &World) -> Vec<MaintenanceWindow> {
-    let namespace = app.namespace().unwrap_or_default();
-    let policy = world.policy.as_ref().ok();
-    let policy = policy.map(|policy| policy.windows_of(&namespace, &app.spec.app_ref.catalog_id));
-    app.spec.maintenance_windows.iter().cloned().chain(policy.into_iter().flatten()).collect()
+pub(super) fn bad_window(app: &ApplicationInstance) -> Option<String> {
+    let bad = windows::bad(&app.spec.maintenance_windows).next()?;
+    Some(format!("spec.{bad}."))
 }
 
 /// Why Flux has not been told of the pause: it was refused, so that the release goes on as before.
 pub(super) fn refused(app: &ApplicationInstance, world: &World, pause: Option<&Pause>) -> Option<String> {
     let release = world.release.present().filter(|release| !release.is_being_deleted())?;
     let is_untold = pause?.suspends_the_release() && !release.is_suspended();
-    let refusal = world.refusals.first().filter(|_| is_untold)?;
-    Some(format!("The release could not be suspended and goes on: {}", said(app, &refusal.message)))
+    let refusal = world.refusals.iter().find(|refusal| is_untold && refusal.deed == Deed::Make)?;
+    Some(format!("The release could not be suspended and goes on: {}", said(app, world, &refusal.message)))
 }
 
 /// What the condition says.
@@ -117,11 +204,20 @@ pub(super) fn condition(pause: Option<&Pause>) -> (Suspended, String) {
         Some(Pause::Suspended) => {
             (Suspended::ManuallySuspended, "spec.suspend is true. Set it to false to go on.")
         }
-        Some(Pause::Window { name, until }) => {
+        Some(Pause::Window { origin, name, until }) => {
             let until = until.map_or("it is changed: it never closes".to_owned(), |until| until.to_string());
             return (
                 Suspended::MaintenanceWindow,
-                format!("Maintenance window '{name}' is open; changes wait until {until}."),
+                format!("{}{name}{IS_OPEN} changes wait until {until}.", origin.words()),
+            );
+        }
+        Some(Pause::LostWindow { origin, name, problem }) => {
+            return (
+                Suspended::MaintenanceWindow,
+                format!(
+                    "{}{name}{WAS_OPEN} cannot be read any more; changes wait until it can be, or is removed: {problem}.",
+                    origin.words()
+                ),
             );
         }
     };

@@ -7,8 +7,8 @@ use vworkspace_api::application_instance::{
     ApplicationInstance, ApplicationInstanceStatus, Degraded, Deleting, Ready, Reconciling,
 };
 
-use super::pause;
 use super::status::{History, finish, moment, unblocked};
+use super::{pause, uninstall};
 use crate::controllers::application::asking::Question;
 
 pub(super) fn plan(app: &ApplicationInstance, now: Timestamp) -> Plan<ApplicationInstanceStatus, Question> {
@@ -26,6 +26,6 @@ pub(super) fn plan(app: &ApplicationInstance, now: Timestamp) -> Plan<Applicatio
     finish(conditions, at);
     status.observed_generation = app.metadata.generation;
     status.last_reconcile_time = Some(Time(now));
-    // It has no children to clean up after.
-    Plan::only_status(Finalizer::Release, status)
+    // It has no children to clean up after, unless it was managed before a rule forbade to become a placeholder.
+    Plan { gone: uninstall::children_of(app), ..Plan::only_status(Finalizer::Release, status) }
 }

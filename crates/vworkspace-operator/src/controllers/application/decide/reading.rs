@@ -1,15 +1,20 @@
 //! What Flux tells, read with the care that it needs: each of its reconciles starts with `Ready=Unknown`, conditions come
 //! before the fields that prove them, and `observedGeneration` moves without anything being done.
 
+use std::time::Duration;
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use operator_kit::Sight;
 use serde_json::Value;
 use vworkspace_api::application_instance::{
-    ApplicationInstance, ApplicationInstanceStatus, Blocked, Ready, Reconciling, SuccessfulRelease,
-    ValuesSource,
+    ApplicationInstance, ApplicationInstanceStatus, Blocked, ChartTrouble, Ready, Reconciling,
+    SuccessfulRelease,
 };
 
-use super::chart_source::{SourceTrouble, digest, has_caught_up, has_lost_its_artifact, source_trouble};
-use crate::controllers::application::children::{change_of, source_label_of};
+use super::chart_source::{SourceTrouble, has_caught_up, has_lost_its_artifact, source_trouble};
+use super::quoting::said;
+use crate::controllers::application::children::{change_of, source_asked_of};
 use crate::controllers::application::observe::{Seen, World};
 use crate::flux::{FluxCondition, HelmRelease, Snapshot, Source, condition, is_true};
 use crate::quotation::{Quotes, safe};
@@ -19,8 +24,8 @@ use crate::quotation::{Quotes, safe};
 pub(super) enum Reading {
     /// There is no release yet, or Flux has not looked at it.
     Unseen,
-    /// The chart is being fetched.
-    Fetching,
+    /// The chart is being fetched. Flux may complain that it is not there yet.
+    Fetching(Option<ChartTrouble>),
     /// The chart cannot be fetched, in Flux's words; what ran before runs on.
     SourceTrouble(SourceTrouble),
     /// A Helm action runs, or Flux has not noticed the change yet.
@@ -40,6 +45,15 @@ impl Reading {
     pub(super) fn failure(&self) -> Option<&Failure> {
         match self {
             Reading::Failed(failure) | Reading::Halted(Some(failure)) => Some(failure),
+            _ => None,
+        }
+    }
+
+    /// What keeps Flux from loading the chart, to be remembered.
+    pub(super) fn chart_trouble(&self) -> Option<&ChartTrouble> {
+        match self {
+            Reading::Fetching(trouble) => trouble.as_ref(),
+            Reading::SourceTrouble(SourceTrouble::NotLoaded(trouble)) => Some(trouble),
             _ => None,
         }
     }
@@ -87,9 +101,14 @@ pub(super) enum Carries {
 struct Told<'a> {
     app: &'a ApplicationInstance,
     carries: Carries,
-    /// The label of the change that the release carries.
+    /// The change that the release carries.
     change: Option<&'a str>,
+    now: Timestamp,
+    world: &'a World,
 }
+
+/// Flux complains of a chart that is not there yet on every installation, for a moment. Later it is a trouble.
+const CHART_PATIENCE: Duration = Duration::from_mins(1);
 
 /// What is said of a release that is there.
 pub(super) const IN_PLACE: [Ready; 3] =
@@ -98,10 +117,10 @@ pub(super) const IN_PLACE: [Ready; 3] =
 /// The instance stays, so somebody else did it.
 const DELETED: &str = "Somebody deleted the HelmRelease; it is made again when Flux has uninstalled it.";
 
-pub(super) fn of(app: &ApplicationInstance, world: &World, carries: Carries) -> Reading {
-    let told = |failure: Failure| Failure { message: said(app, &failure.message), ..failure };
+pub(super) fn of(app: &ApplicationInstance, world: &World, carries: Carries, now: Timestamp) -> Reading {
+    let told = |failure: Failure| Failure { message: said(app, world, &failure.message), ..failure };
     let change = world.release.present().and_then(|release| change_of(&release.metadata));
-    match seen(Told { app, carries, change }, world) {
+    match seen(Told { app, carries, change, now, world }) {
         // Flux's own words about what it does.
         Reading::InProgress(message) => Reading::InProgress(safe(&message, Quotes::Trusted)),
         Reading::Failed(failure) => Reading::Failed(told(failure)),
@@ -110,28 +129,8 @@ pub(super) fn of(app: &ApplicationInstance, world: &World, carries: Carries) -> 
     }
 }
 
-/// What somebody else said about the application, without what must not get out.
-pub(super) fn said(app: &ApplicationInstance, message: &str) -> String {
-    let known = known_names(app);
-    let known: Vec<&str> = known.iter().map(String::as_str).collect();
-    safe(message, if has_secret_values(app) { Quotes::Untrusted { known: &known } } else { Quotes::Trusted })
-}
-
-/// Helm's errors can quote values, and what comes from a Secret must not get out that way.
-fn has_secret_values(app: &ApplicationInstance) -> bool {
-    app.spec.values.as_ref().is_some_and(|values| values.source == ValuesSource::SecretRef)
-}
-
-/// Names that may be told.
-fn known_names(app: &ApplicationInstance) -> Vec<String> {
-    let chart = app.spec.chart.iter().flat_map(|chart| [chart.name.clone(), chart.version.clone()]);
-    let release =
-        app.spec.release.iter().flat_map(|release| [release.name.clone(), release.namespace.clone()]);
-    let secret = app.spec.values.iter().filter_map(|values| values.secret_ref.as_ref());
-    chart.chain(release).chain(secret.flat_map(|secret| [secret.name.clone(), secret.key.clone()])).collect()
-}
-
-fn seen(told: Told<'_>, world: &World) -> Reading {
+fn seen(told: Told<'_>) -> Reading {
+    let world = told.world;
     let (Sight::Present(release), Seen::Known(Sight::Present(source))) = (&world.release, &world.source)
     else {
         return Reading::Unseen;
@@ -161,7 +160,7 @@ fn seen(told: Told<'_>, world: &World) -> Reading {
         return halted(told, release);
     }
     if is_moving(told, source) {
-        return Reading::Fetching;
+        return fetching(told, release);
     }
     if !is_attempted(release, source) {
         return not_noticed(told, release);
@@ -183,8 +182,8 @@ fn released_before(
     let status = &release.status;
     let newest = status.history.first()?;
     let only_suspended = release.metadata.generation == Some(status.last_attempted_generation + 1);
-    let asked_for = source_label_of(&release.metadata);
-    let is_same_source = asked_for.is_some() && asked_for == source_label_of(&source.metadata);
+    let asked_for = source_asked_of(&release.metadata);
+    let is_same_source = asked_for.is_some() && asked_for == source_asked_of(&source.metadata);
     // Or this very revision was seen to carry this very change.
     let is_known = known.is_some_and(|known| {
         known.revision == newest.version
@@ -194,7 +193,8 @@ fn released_before(
     let is_released = (is_known || (only_suspended && is_same_source && is_wanted(release, source, newest)))
         && has_caught_up(source)
         && newest.status == "deployed"
-        && is_true(&status.conditions, "Released").is_some();
+        && is_true(&status.conditions, "Released").is_some()
+        && complaint(release).is_none();
     is_released.then(|| Reading::Released(newest.clone()))
 }
 
@@ -214,9 +214,21 @@ fn halted(told: Told<'_>, release: &HelmRelease) -> Reading {
     match released {
         Some(released) => Reading::Halted(Some(failure(released.message.clone()))),
         None if values_complaint(release).is_some() || is_new(release) => Reading::Halted(None),
-        None if is_settled(told) && was_in_place(told.app) => Reading::NoNews,
-        None => Reading::Halted(None),
+        None => match complaint(release) {
+            Some(message) => Reading::Halted(Some(failure(message))),
+            None if is_settled(told) && was_in_place(told.app) => Reading::NoNews,
+            None => Reading::Halted(None),
+        },
     }
+}
+
+/// What Flux is not content with, which need not be the action itself: a Helm test can fail after it.
+fn complaint(release: &HelmRelease) -> Option<String> {
+    let conditions = &release.status.conditions;
+    let ready =
+        condition(conditions, "Ready").filter(|ready| ready.status == "False" && !is_waiting(release));
+    let known = ready.or_else(|| is_true(conditions, "Stalled"))?;
+    Some(cause(release).unwrap_or_else(|| known.message.clone()))
 }
 
 /// Flux has never looked at it: it was made again, whatever was said of the one before.
@@ -250,7 +262,7 @@ fn is_moving(told: Told<'_>, source: &Source) -> bool {
 fn is_attempted(release: &HelmRelease, source: &Source) -> bool {
     let status = &release.status;
     release.metadata.generation == Some(status.last_attempted_generation)
-        && digest(source).is_none_or(|digest| digest == status.last_attempted_revision_digest)
+        && source.oci_digest().is_none_or(|digest| digest == status.last_attempted_revision_digest)
 }
 
 /// The release has a generation that Flux has not begun with, or not said so.
@@ -259,10 +271,49 @@ fn not_noticed(told: Told<'_>, release: &HelmRelease) -> Reading {
         return Reading::Unseen;
     };
     broken_values(release).or_else(|| running(release)).unwrap_or_else(|| match ready.reason.as_str() {
-        _ if is_settled(told) => Reading::NoNews,
-        "SourceNotReady" | "ArtifactFailed" => Reading::Fetching,
+        // What was said to be fetched is not in place, whatever else was said.
+        _ if is_settled(told) && known_trouble(told).is_none() => Reading::NoNews,
+        "SourceNotReady" | "ArtifactFailed" => fetching(told, release),
+        _ if chart_trouble(told, release).is_some() => fetching(told, release),
         _ => Reading::InProgress("Flux has been given the change.".to_owned()),
     })
+}
+
+/// What keeps Flux from loading the chart, and since when. Each of its looks begins with `Ready=Unknown`, which takes
+/// nothing back and moves the condition's own time.
+fn chart_trouble(told: Told<'_>, release: &HelmRelease) -> Option<ChartTrouble> {
+    let ready = condition(&release.status.conditions, "Ready")?;
+    let known = known_trouble(told);
+    let complains = ["SourceNotReady", "ArtifactFailed"].contains(&ready.reason.as_str());
+    if complains && is_of_now(release, ready) {
+        return Some(ChartTrouble {
+            change: told.change.map(str::to_owned),
+            message: said(told.app, told.world, &ready.message),
+            since: known.map_or(Time(told.now), |known| known.since.clone()),
+        });
+    }
+    let looks_again = ready.reason == "Progressing" && running(release).is_none();
+    known.filter(|_| looks_again).cloned()
+}
+
+/// The same as it was seen before, for the same change.
+fn known_trouble(told: Told<'_>) -> Option<&ChartTrouble> {
+    let known = told.app.status.as_ref()?.chart_trouble.as_ref()?;
+    (known.change.as_deref() == told.change).then_some(known)
+}
+
+/// The chart is on its way, unless Flux has complained for long.
+fn fetching(told: Told<'_>, release: &HelmRelease) -> Reading {
+    match chart_trouble(told, release) {
+        Some(trouble) if believed_from(&trouble) <= told.now => {
+            Reading::SourceTrouble(SourceTrouble::NotLoaded(trouble))
+        }
+        trouble => Reading::Fetching(trouble),
+    }
+}
+
+pub(super) fn believed_from(trouble: &ChartTrouble) -> Timestamp {
+    trouble.since.0.checked_add(CHART_PATIENCE).unwrap_or(Timestamp::MAX)
 }
 
 /// What Flux complains about, if it is the values of this generation. It looks at them before it counts an attempt; what it
@@ -286,7 +337,7 @@ fn is_of_now(release: &HelmRelease, known: &FluxCondition) -> bool {
 /// Whether there was a verdict about this very spec. A change of ours is reported as under way together with handing it
 /// over, so what moved the release since was something else: a look of Flux, a pause that ended, or another's hand. Not so
 /// a change that was said to wait, and has been taken since.
-fn is_settled(Told { app, carries, change }: Told<'_>) -> bool {
+fn is_settled(Told { app, carries, change, .. }: Told<'_>) -> bool {
     let verdicts = [
         Ready::HelmReleaseReady,
         Ready::HelmReleaseReadyWithWarnings,
@@ -379,7 +430,7 @@ pub(super) fn failed_before(app: &ApplicationInstance, world: &World) -> Option<
     let release = world.release.present()?;
     let released =
         condition(&release.status.conditions, "Released").filter(|known| known.status == "False")?;
-    Some(Failure { message: said(app, &released.message), then: Then::Retried, left: left(release) })
+    Some(Failure { message: said(app, world, &released.message), then: Then::Retried, left: left(release) })
 }
 
 /// The newest entry of the history describes the cluster; an older one that is marked as deployed does not.
@@ -428,7 +479,7 @@ fn released(release: &HelmRelease, source: &Source, known: Option<&SuccessfulRel
 fn is_wanted(release: &HelmRelease, source: &Source, revision: &Snapshot) -> bool {
     match release.spec.pointer("/chart/spec/version").and_then(Value::as_str) {
         Some(version) => is_same_version(version, &revision.chart_version),
-        None => digest(source) == Some(revision.oci_digest.as_str()),
+        None => source.oci_digest() == Some(revision.oci_digest.as_str()),
     }
 }
 

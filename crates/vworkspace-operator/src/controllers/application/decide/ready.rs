@@ -3,10 +3,9 @@
 use vworkspace_api::application_instance::{Blocked, Ready};
 
 use super::Change;
-use super::chart_source::SourceTrouble;
 use super::readiness::Checks;
 use super::reading::{Failure, Left, Reading, Then};
-use super::status::{AWAITED, Facts, History, Rule, Said, rule};
+use super::status::{Facts, History, Rule, Said, rule};
 use crate::flux::Snapshot;
 
 /// In the order in which they are asked; the first that has something to say decides. An instance that is being deleted
@@ -31,12 +30,8 @@ fn blocked_before_install(facts: &Facts<'_>, history: History) -> Option<Said<Re
 }
 
 fn chart_source(facts: &Facts<'_>, _: History) -> Option<Said<Ready>> {
-    let Reading::SourceTrouble(SourceTrouble::Unreachable(message) | SourceTrouble::Missing(message)) =
-        &facts.reading
-    else {
-        return None;
-    };
-    Some(Said::This(Ready::ChartUnreachable, message.clone()))
+    let Reading::SourceTrouble(trouble) = &facts.reading else { return None };
+    Some(Said::This(Ready::ChartUnreachable, trouble.message().to_owned()))
 }
 
 fn missing_secret(facts: &Facts<'_>, _: History) -> Option<Said<Ready>> {
@@ -66,7 +61,7 @@ fn in_progress(facts: &Facts<'_>, history: History) -> Option<Said<Ready>> {
     let action = if history.was_released { Ready::Upgrading } else { Ready::Installing };
     let message = match &facts.reading {
         Reading::InProgress(message) => message.clone(),
-        Reading::Unseen | Reading::Fetching if history.was_released && facts.change != Change::Waits => {
+        Reading::Unseen | Reading::Fetching(_) if history.was_released && facts.change != Change::Waits => {
             "Flux has been given the change.".to_owned()
         }
         Reading::NoNews if history.has_word_of_flux => return Some(Said::AsBefore),
@@ -80,7 +75,11 @@ fn unseen(facts: &Facts<'_>, _: History) -> Option<Said<Ready>> {
     let message = match facts.reading {
         Reading::Released(_) => return None,
         Reading::Halted(_) => "The release was suspended before Flux was done with it.",
-        _ => "Flux has not begun with the release yet.",
+        _ => match facts.blocked() {
+            // Nothing can be seen of a release that may well be there.
+            Some((Blocked::MissingDependencies, why)) => why,
+            _ => "Flux has not begun with the release yet.",
+        },
     };
     Some(Said::This(Ready::Reconciling, message.to_owned()))
 }
@@ -89,16 +88,17 @@ fn check_fails(facts: &Facts<'_>, history: History) -> Option<Said<Ready>> {
     match &facts.checks {
         Checks::Fail(message) => Some(Said::This(Ready::EndpointUnreachable, message.clone())),
         // Nobody knows before the first answer.
-        _ if facts.is_awaited() && history.has_verdict_of_release => Some(Said::AsBefore),
-        _ if facts.is_awaited() => Some(Said::This(Ready::Reconciling, AWAITED.to_owned())),
-        _ => None,
+        _ => facts.awaited().map(|awaited| match history.has_verdict_of_release {
+            true => Said::AsBefore,
+            false => Said::This(Ready::Reconciling, awaited.to_owned()),
+        }),
     }
 }
 
 fn warned(facts: &Facts<'_>, history: History) -> Option<Said<Ready>> {
     let Reading::Released(snapshot) = &facts.reading else { return None };
     // While the chart cannot be read, what it said before still holds.
-    if facts.warnings.is_none() && history.was_warned {
+    if facts.warnings.is_none() && history.was_warned_by_chart {
         return Some(Said::AsBefore);
     }
     let warnings = facts.warnings.as_ref().filter(|warnings| !warnings.is_empty())?;

@@ -13,7 +13,6 @@ use vworkspace_api::application_instance::{
 
 use super::Change;
 use super::blocker::Blocker;
-use super::chart_source::SourceTrouble;
 use super::pause::{self, Pause};
 use super::readiness::Checks;
 use super::reading::{Failure, IN_PLACE, Reading, Then};
@@ -26,6 +25,8 @@ pub(super) struct Facts<'a> {
     pub(super) pause: Option<&'a Pause>,
     /// Why it is not paused although it should be.
     pub(super) refused_pause: Option<String>,
+    /// Why it is still paused although it should not be.
+    pub(super) refused_end: Option<String>,
     pub(super) blocker: Option<Blocker>,
     pub(super) change: Change,
     pub(super) reading: &'a Reading,
@@ -33,6 +34,8 @@ pub(super) struct Facts<'a> {
     pub(super) failed_before: Option<Failure>,
     /// The Secret or ConfigMap that the application waits for.
     pub(super) missing_secret: Option<String>,
+    /// A Secret may be missing too: nobody knows yet.
+    pub(super) is_secret_unseen: bool,
     /// The certificate that the application waits for.
     pub(super) certificate: Option<String>,
     pub(super) checks: Checks,
@@ -41,18 +44,29 @@ pub(super) struct Facts<'a> {
     pub(super) drift: Option<String>,
     /// The chart source, if it has been unreachable for long.
     pub(super) unreachable: Option<String>,
+    /// Whether Flux's words can quote values of a Secret from now on.
+    pub(super) secret_values: bool,
     /// The change that the release carries.
     pub(super) carried: Option<String>,
     pub(super) last_applied_chart: Option<AppliedChart>,
     pub(super) approved: Option<ApprovedChange>,
     pub(super) helm_release_ref: Option<HelmReleaseRef>,
-    pub(super) endpoints: Vec<Endpoint>,
+    /// Not known while Services or Ingresses cannot be listed.
+    pub(super) endpoints: Option<Vec<Endpoint>>,
+    /// Whether drift would be seen.
+    pub(super) is_drift_seen: bool,
+    /// Whether the chart source can be seen.
+    pub(super) is_source_seen: bool,
     pub(super) now: Timestamp,
 }
 
 const RESUMED: &str = "The change waits until reconciliation is resumed: see Suspended.";
 /// Until then nobody knows whether it is done.
-pub(super) const AWAITED: &str = "The first answer of the readiness checks is awaited.";
+const CHECK_AWAITED: &str = "The first answer of the readiness checks is awaited.";
+const SECRET_AWAITED: &str = "A Secret that an ExternalSecret of the release promises is looked for.";
+
+/// How warnings of the chart begin; they are told after all others.
+const CHART_WARNINGS: [&str; 2] = ["the chart ", "values key "];
 
 pub(super) fn of(facts: &Facts<'_>) -> ApplicationInstanceStatus {
     let mut status = facts.app.status.clone().unwrap_or_default();
@@ -71,9 +85,10 @@ pub(super) fn of(facts: &Facts<'_>) -> ApplicationInstanceStatus {
     }
     let (blocked, message) = blocked(facts, history);
     conditions.set(blocked, message, at);
-    let (suspended, message) = match &facts.refused_pause {
-        Some(why) => (Suspended::Active, why.clone()),
-        None => pause::condition(facts.pause),
+    let (suspended, message) = match (&facts.refused_pause, &facts.refused_end) {
+        (Some(why), _) => (Suspended::Active, why.clone()),
+        (None, Some(why)) => (pause::still(facts.app), why.clone()),
+        (None, None) => pause::condition(facts.pause),
     };
     conditions.set(suspended, message, at);
     conditions.set(Deleting::NotDeleting, "", at);
@@ -82,7 +97,11 @@ pub(super) fn of(facts: &Facts<'_>) -> ApplicationInstanceStatus {
     status.observed_generation = facts.app.metadata.generation;
     status.helm_release_ref.clone_from(&facts.helm_release_ref);
     status.last_applied_chart.clone_from(&facts.last_applied_chart);
-    status.endpoints.clone_from(&facts.endpoints);
+    if let Some(endpoints) = &facts.endpoints {
+        status.endpoints.clone_from(endpoints);
+    }
+    status.secret_values = facts.secret_values;
+    status.chart_trouble = facts.reading.chart_trouble().cloned();
     if facts.approved.is_some() {
         status.last_approved_change.clone_from(&facts.approved);
     }
@@ -139,8 +158,8 @@ pub(super) struct History {
     pub(super) has_word_of_flux: bool,
     /// What was said of a release that is in place, which may be kept while an answer about it is awaited.
     pub(super) has_verdict_of_release: bool,
-    /// It was ready, with warnings.
-    pub(super) was_warned: bool,
+    /// It was ready, with warnings of the chart and no others: those are seen anew each time.
+    pub(super) was_warned_by_chart: bool,
 }
 
 impl History {
@@ -157,7 +176,10 @@ impl History {
             has_word_of_flux: has_verdict_of_release
                 || matches!(ready, Some(Ready::HelmReleaseFailed | Ready::Installing | Ready::Upgrading)),
             has_verdict_of_release,
-            was_warned: ready == Some(Ready::HelmReleaseReadyWithWarnings),
+            was_warned_by_chart: ready == Some(Ready::HelmReleaseReadyWithWarnings)
+                && conditions.get(Ready::TYPE.name).is_some_and(|known| {
+                    CHART_WARNINGS.iter().any(|first| known.message.contains(&format!(" Warning: {first}")))
+                }),
         }
     }
 
@@ -189,19 +211,21 @@ fn reconciling(facts: &Facts<'_>, history: History) -> Option<(Reconciling, Stri
         Reconciling::HelmReleaseInstalling
     };
     Some(match &facts.reading {
-        Reading::Unseen | Reading::Fetching => {
+        Reading::Unseen | Reading::Fetching(_) => {
             (Reconciling::ChartSourceSyncing, "Flux is fetching the chart.".to_owned())
         }
-        Reading::SourceTrouble(SourceTrouble::Missing(message) | SourceTrouble::Unreachable(message)) => {
-            (Reconciling::ChartSourceSyncing, format!("Flux tries again to fetch the chart: {message}"))
-        }
+        Reading::SourceTrouble(trouble) => (
+            Reconciling::ChartSourceSyncing,
+            format!("Flux tries again to fetch the chart: {}", trouble.message()),
+        ),
         Reading::InProgress(message) => (acting, message.clone()),
         Reading::Failed(failure) if failure.then == Then::Retried => {
             (acting, format!("Flux goes on, with a rollback or another try: {}", failure.message))
         }
-        Reading::Released(_) if facts.is_awaited() && !history.has_verdict_of_release => {
-            (Reconciling::Reconciling, AWAITED.to_owned())
-        }
+        Reading::Released(_) if !history.has_verdict_of_release => match facts.awaited() {
+            Some(awaited) => (Reconciling::Reconciling, awaited.to_owned()),
+            None => (Reconciling::Stable, String::new()),
+        },
         Reading::Failed(_) | Reading::Released(_) => (Reconciling::Stable, String::new()),
         Reading::NoNews if history.has_verdict_of_release => (Reconciling::Stable, String::new()),
         Reading::NoNews if history.has_word_of_flux && !history.was_pending => return None,
@@ -216,9 +240,18 @@ impl Facts<'_> {
         self.blocker.as_ref().and_then(Blocker::condition)
     }
 
-    /// Whether a check has not been answered yet.
+    /// What has not been answered yet, in words.
+    pub(super) fn awaited(&self) -> Option<&'static str> {
+        if self.checks == Checks::Pending {
+            Some(CHECK_AWAITED)
+        } else {
+            (self.is_secret_unseen && self.missing_secret.is_none()).then_some(SECRET_AWAITED)
+        }
+    }
+
+    /// Whether something has not been answered yet.
     pub(super) fn is_awaited(&self) -> bool {
-        self.checks == Checks::Pending
+        self.awaited().is_some()
     }
 }
 

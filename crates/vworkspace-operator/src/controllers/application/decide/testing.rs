@@ -5,7 +5,7 @@ use std::time::Duration;
 use agent_protocol::PublicKeys;
 use jiff::Timestamp;
 use kube::api::ObjectMeta;
-use operator_kit::{Plan, Sight};
+use operator_kit::{Found, Plan, Sight};
 use serde_json::json;
 use vworkspace_api::application_instance::{ApplicationInstance, ApplicationInstanceStatus};
 
@@ -25,7 +25,11 @@ pub(crate) fn noon() -> Timestamp {
 
 /// As the flags have it by default.
 pub(crate) fn rules() -> Rules {
-    Rules { chart_unreachable_after: Duration::from_secs(300), approval_keys: PublicKeys::default() }
+    Rules {
+        chart_unreachable_after: Duration::from_secs(300),
+        approval_keys: PublicKeys::default(),
+        default_service_account: None,
+    }
 }
 
 /// `shop/web` at chart version 1.2.0, as a user would write it.
@@ -69,19 +73,24 @@ pub(crate) fn empty() -> World {
     World {
         release: Sight::Absent,
         source: Seen::Known(Sight::Absent),
+        candidate: None,
         helm_chart: None,
         outdated_sources: Vec::new(),
+        own_sources: Ok(Vec::new()),
         refusals: Vec::new(),
         cluster: "cluster".to_owned(),
-        policy: Ok(CatalogPolicy::default()),
+        policy: CatalogPolicy::default(),
         dependencies: Vec::new(),
-        services: Vec::new(),
-        ingresses: Vec::new(),
-        certificates: None,
-        external_secrets: None,
+        services: Found::Objects(Vec::new()),
+        ingresses: Found::Objects(Vec::new()),
+        certificates: Found::NotInstalled,
+        external_secrets: Found::NotInstalled,
         drift: None,
+        is_drift_seen: true,
         values_object: None,
         leftovers: Leftovers::Known(Vec::new()),
+        is_namespace_ending: false,
+        has_rights_in_namespace_only: false,
         checks: Vec::new(),
         chart: ChartReading::Absent,
     }
@@ -90,14 +99,13 @@ pub(crate) fn empty() -> World {
 /// The metadata of a child that carries the present change of its instance.
 pub(crate) fn owned(app: &ApplicationInstance) -> ObjectMeta {
     let order = Order::of(app).unwrap();
-    let mut labels = json!({"apps.vworkspace.io/change": order.change()});
+    let mut annotations = json!({"apps.vworkspace.io/change-digest": order.change()});
     if let Some(source) = order.source() {
-        labels["apps.vworkspace.io/source"] = source.into();
+        annotations["apps.vworkspace.io/source-digest"] = source.into();
     }
     serde_json::from_value(json!({
         "name": "web", "namespace": "shop", "uid": "child", "generation": 1,
-        "labels": labels,
-        "ownerReferences": [{"apiVersion": "a", "kind": "ApplicationInstance", "name": "web", "uid": app.metadata.uid}]}))
+        "annotations": annotations}))
     .unwrap()
 }
 

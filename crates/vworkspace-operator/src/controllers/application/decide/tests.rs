@@ -11,8 +11,11 @@ macro_rules! assert_conditions {
 
 mod approvals;
 mod beyond_flux;
+mod chart_trouble;
 mod deletion;
 mod explored;
+mod replacing;
+mod secrecy;
 
 use operator_kit::{Cause, Refusal, Sight};
 
@@ -169,6 +172,36 @@ fn a_new_version_is_upgrading_as_soon_as_it_is_handed_to_flux() {
     assert_conditions!(plan, { Ready: False/Upgrading, Reconciling: True/ChartSourceSyncing, Degraded: False/NotDegraded });
     assert_eq!(plan.children[0].at("/spec/ref/tag").unwrap(), "1.3.0");
     assert_eq!(plan.status.last_applied_chart.unwrap().version, "1.3.0");
+}
+
+#[test]
+fn a_release_with_the_label_of_a_change_does_not_carry_it_without_its_whole_digest() {
+    let (app, known) = running();
+    let Sight::Present(with_flux) = known.release.clone() else { panic!("no release") };
+    let order = Order::of(&app).unwrap();
+    let (change, label) = (order.change(), order.change().get(..16).unwrap());
+    let forged = format!("{label}{}", "0".repeat(48));
+    // What the release has as label and as annotation, and whether it is handed over again.
+    let table = [
+        (Some(label), Some(change), false),
+        (None, Some(change), false),
+        (Some(label), None, true),
+        (Some(label), Some(forged.as_str()), true),
+    ];
+    for (label, annotation, goes_out) in table {
+        let mut release = with_flux.clone();
+        let meta = &mut release.metadata;
+        meta.labels = label.map(|label| [("apps.vworkspace.io/change".to_owned(), label.to_owned())].into());
+        let annotations = meta.annotations.as_mut().unwrap();
+        annotations.remove("apps.vworkspace.io/change-digest");
+        annotations.extend(
+            annotation.map(|digest| ("apps.vworkspace.io/change-digest".to_owned(), digest.to_owned())),
+        );
+        let plan = plan(&app, &World { release: Sight::Present(release), ..known.clone() }, noon());
+        let is_ready = told(&plan).contains(&"Ready: True/HelmReleaseReady".to_owned());
+        assert_eq!(is_ready, !goes_out, "{label:?} {annotation:?}");
+        assert_eq!(plan.children[1].annotation("apps.vworkspace.io/change-digest"), Some(change));
+    }
 }
 
 #[test]
@@ -329,8 +362,12 @@ fn the_end_of_a_pause_without_a_change_is_no_upgrade() {
 fn a_release_that_somebody_else_has_changed_and_holds_is_told() {
     let (app, known) = running();
     let message = "field .spec.interval is owned by alice".to_owned();
-    let refusal =
-        Refusal { object: "HelmRelease shop/web".to_owned(), cause: Cause::Owned, message: message.clone() };
+    let refusal = Refusal {
+        object: "HelmRelease shop/web".to_owned(),
+        deed: Deed::Make,
+        cause: Cause::Owned,
+        message: message.clone(),
+    };
     let plan = plan(&app, &World { refusals: vec![refusal], ..known }, noon());
     assert_conditions!(plan, { Ready: True/HelmReleaseReady, Reconciling: True/ChangePending, Blocked: False/NotBlocked });
     assert_eq!(plan.status.conditions.get("Reconciling").unwrap().message, message);
@@ -441,8 +478,12 @@ fn a_missing_values_secret_is_named_and_broken_values_are_not_quoted() {
 
 #[test]
 fn a_child_that_is_refused_is_told_and_offered_again() {
-    let refusal =
-        |cause| Refusal { object: "HelmRelease shop/web".to_owned(), cause, message: "no".to_owned() };
+    let refusal = |cause| Refusal {
+        object: "HelmRelease shop/web".to_owned(),
+        deed: Deed::Make,
+        cause,
+        message: "no".to_owned(),
+    };
     let table = [
         (Cause::Forbidden, "Blocked: True/PolicyDenied"),
         (Cause::Owned, "Reconciling: True/ChangePending"),

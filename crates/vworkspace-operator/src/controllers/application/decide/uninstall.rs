@@ -3,21 +3,23 @@
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use operator_kit::{Absence, Child, Deletion, Finalizer, Plan, Sight};
+use operator_kit::{Absence, Child, Deletion, Finalizer, Interest, Plan, Sight};
 use vworkspace_api::application_instance::{
-    ApplicationInstance, ApplicationInstanceStatus, Degraded, Deleting, DeletionPolicy, Ready, Reconciling,
+    ApplicationInstance, ApplicationInstanceStatus, ChartSourceKind, Degraded, Deleting, DeletionPolicy,
+    Ready, Reconciling,
 };
 
 use super::chart_source::{SourceTrouble, source_trouble};
 use super::pause;
-use super::reading::said;
+use super::quoting::said;
 use super::status::{History, finish, moment, unblocked};
 use crate::controllers::application::asking::Question;
 use crate::controllers::application::children::{self, Suspension};
 use crate::controllers::application::looking;
-use crate::controllers::application::observe::{Leftovers, World};
-use crate::flux::{HelmRelease, condition};
+use crate::controllers::application::observe::{Leftovers, World, described};
+use crate::flux::{HelmRelease, HelmRepository, OciRepository, Source, condition};
 
+const LET_GO: &str = "The release is let go of: it keeps running.";
 /// As many objects are named in a message.
 const MOST_NAMED: usize = 5;
 
@@ -29,10 +31,14 @@ enum Step {
     Delete(Deletion),
     /// Flux is at work, or the release cannot be read.
     Wait(String),
+    /// Nothing can be seen of the release, or of what is left of it: why.
+    Hidden(String),
     /// The release is gone, and what is left of it is not known yet.
     Look,
     /// The release is gone, and these still terminate.
     WaitForObjects(Vec<String>),
+    /// The release and its objects are gone: our own sources go last.
+    DeleteSources(Vec<Deletion>),
     Done,
 }
 
@@ -42,34 +48,49 @@ pub(super) fn plan(
     now: Timestamp,
 ) -> Plan<ApplicationInstanceStatus, Question> {
     let step = step(app, world);
-    // From then on and not before: a list that is asked for after the release has gone has seen everything that Helm
-    // deleted, a watch from before it may lag behind.
-    let is_gone = matches!(step, Step::Look | Step::WaitForObjects(_) | Step::Done);
-    let interests = if is_gone { looking::leftovers(app) } else { Vec::new() };
+    let interests = interests(app, world, &step);
     if step == Step::Look {
         let status = app.status.clone().unwrap_or_default();
         return Plan { interests, ..Plan::only_status(Finalizer::Hold, status) };
     }
     let finalizer = if step == Step::Done { Finalizer::Release } else { Finalizer::Hold };
     let status = status(app, world, &step, now);
-    let gone = vec![Absence::of::<HelmRelease>(children::release_key(app))];
+    let gone = gone(app, world);
     let (mut children, mut deletions) = (Vec::new(), Vec::new());
     match step {
         Step::Prepare(child) => children.push(*child),
         Step::Delete(deletion) => deletions.push(deletion),
-        Step::Wait(_) | Step::Look | Step::WaitForObjects(_) | Step::Done => {}
+        Step::DeleteSources(sources) => deletions = sources,
+        Step::Wait(_) | Step::Hidden(_) | Step::Look | Step::WaitForObjects(_) | Step::Done => {}
     }
     Plan { children, deletions, interests, gone, ..Plan::only_status(finalizer, status) }
 }
 
+/// What is left is looked for from the moment on at which the release is gone and not before: a list that is asked for then
+/// has seen everything that Helm deleted, a watch from before it may lag behind.
+fn interests(app: &ApplicationInstance, world: &World, step: &Step) -> Vec<Interest> {
+    let leftovers = || looking::leftovers(app).into_iter();
+    match step {
+        Step::Hidden(_) => {
+            let namespace = looking::namespace(app).filter(|_| world.has_rights_in_namespace_only);
+            leftovers().chain(namespace).collect()
+        }
+        Step::Look | Step::WaitForObjects(_) | Step::DeleteSources(_) | Step::Done => leftovers().collect(),
+        Step::Prepare(_) | Step::Delete(_) | Step::Wait(_) => Vec::new(),
+    }
+}
+
 fn step(app: &ApplicationInstance, world: &World) -> Step {
     let release = match &world.release {
+        // With the namespace everything in it goes, and the rights to look at it first.
+        _ if world.is_namespace_ending => return Step::Done,
+        Sight::Unknown(why) => return Step::Hidden(why.clone()),
         Sight::Absent | Sight::NotInstalled => return after_release(app, world),
         Sight::Unreadable(why) => return Step::Wait(format!("The HelmRelease cannot be read: {why}")),
         Sight::Present(release) => release,
     };
     if release.is_being_deleted() {
-        return Step::Wait(progress(release));
+        return Step::Wait(progress(app, release));
     }
     let wanted = match app.spec.deletion_policy {
         DeletionPolicy::Delete => Suspension::Off,
@@ -78,25 +99,81 @@ fn step(app: &ApplicationInstance, world: &World) -> Step {
     if release.is_suspended() != (wanted == Suspension::On) {
         return Step::Prepare(Box::new(children::as_it_is(app, release, wanted)));
     }
-    children::delete_release(release).map_or_else(|| Step::Wait(progress(release)), Step::Delete)
+    children::delete_release(release).map_or_else(|| Step::Wait(progress(app, release)), Step::Delete)
 }
 
 /// Flux lets go of an object that hangs in a finalizer; we do not.
 fn after_release(app: &ApplicationInstance, world: &World) -> Step {
     match &world.leftovers {
         // What was never ours to remove is not waited for.
-        _ if app.spec.deletion_policy == DeletionPolicy::Orphan => Step::Done,
+        _ if app.spec.deletion_policy == DeletionPolicy::Orphan => after_objects(world),
         Leftovers::NotYet if !looking::leftovers(app).is_empty() => Step::Look,
+        Leftovers::Hidden(why) => Step::Hidden(why.join("; ")),
         Leftovers::Known(left) if !left.is_empty() => Step::WaitForObjects(left.clone()),
-        Leftovers::NotYet | Leftovers::Known(_) => Step::Done,
+        Leftovers::NotYet | Leftovers::Known(_) => after_objects(world),
     }
 }
 
-fn progress(release: &HelmRelease) -> String {
+/// The sources are ours, and go last.
+fn after_objects(world: &World) -> Step {
+    let sources = match &world.own_sources {
+        Ok(sources) => sources,
+        Err(why) => return Step::Hidden(why.clone()),
+    };
+    let (going, left): (Vec<_>, Vec<_>) =
+        sources.iter().partition(|(_, source)| source.metadata.deletion_timestamp.is_some());
+    let deletions: Vec<Deletion> =
+        left.into_iter().filter_map(|(kind, source)| children::delete_source(source, *kind)).collect();
+    let named = |(kind, source): &(ChartSourceKind, Source)| described(kind.name(), &source.metadata);
+    match going.as_slice() {
+        _ if !deletions.is_empty() => Step::DeleteSources(deletions),
+        [] => Step::Done,
+        going => Step::WaitForObjects(going.iter().copied().map(named).collect()),
+    }
+}
+
+/// Everything of ours that the API server itself must not know any more. In a namespace that is being deleted as a whole
+/// nobody may look, and everything goes.
+fn gone(app: &ApplicationInstance, world: &World) -> Vec<Absence> {
+    if world.is_namespace_ending { Vec::new() } else { children_of(app) }
+}
+
+/// Everything that an instance may have become.
+pub(super) fn children_of(app: &ApplicationInstance) -> Vec<Absence> {
+    let key = || children::release_key(app);
+    vec![
+        Absence::of::<HelmRelease>(key()),
+        Absence::of::<OciRepository>(key()),
+        Absence::of::<OciRepository>(children::candidate_key(app)),
+        Absence::of::<HelmRepository>(key()),
+    ]
+}
+
+fn progress(app: &ApplicationInstance, release: &HelmRelease) -> String {
+    let is_orphaned = app.spec.deletion_policy == DeletionPolicy::Orphan;
+    if is_orphaned && release.is_suspended() {
+        return LET_GO.to_owned();
+    }
+    if is_orphaned {
+        return "Somebody deleted the HelmRelease while it was not suspended, so Flux uninstalls it, although \
+                spec.deletionPolicy is Orphan."
+            .to_owned();
+    }
     match condition(&release.status.conditions, "Ready") {
         Some(ready) if ready.reason == "UninstallFailed" => format!("Flux tries again: {}", ready.message),
-        _ => "Flux is uninstalling the release.".to_owned(),
+        _ => format!("Flux is uninstalling the release.{}", unsearched(app, release)),
     }
+}
+
+/// Kinds that the release has and nobody looks for after it has gone.
+fn unsearched(app: &ApplicationInstance, release: &HelmRelease) -> String {
+    let searched = looking::leftovers(app);
+    let is_searched = |kind: &str| searched.iter().any(|interest| interest.kind() == kind);
+    let kinds: Vec<&str> = release.kinds().into_iter().filter(|kind| !is_searched(kind)).collect();
+    if kinds.is_empty() {
+        return String::new();
+    }
+    format!(" Objects of these kinds are not waited for: {}.", kinds.join(", "))
 }
 
 fn status(
@@ -111,13 +188,16 @@ fn status(
     let (blocked, blocked_message) = unblocked(History::of(&status));
     let is_orphaned = app.spec.deletion_policy == DeletionPolicy::Orphan;
     let (deleting, message) = match step {
-        Step::Wait(message) => (Deleting::Uninstalling, said(app, message)),
+        Step::Wait(message) => (Deleting::Uninstalling, said(app, world, message)),
+        Step::Hidden(why) => {
+            (Deleting::WaitingForChildResources, format!("Whether everything is gone cannot be seen: {why}."))
+        }
         Step::WaitForObjects(left) => (Deleting::WaitingForChildResources, still_there(left)),
-        Step::Prepare(_) | Step::Delete(_) | Step::Look | Step::Done => (
+        Step::Prepare(_) | Step::Delete(_) | Step::Look | Step::DeleteSources(_) | Step::Done => (
             Deleting::Uninstalling,
             match refused {
-                Some(refusal) => said(app, &refusal.message),
-                None if is_orphaned => "The release is let go of: it keeps running.".to_owned(),
+                Some(refusal) => said(app, world, &refusal.message),
+                None if is_orphaned => LET_GO.to_owned(),
                 None => "Flux is asked to uninstall the release.".to_owned(),
             },
         ),

@@ -106,6 +106,8 @@ pub(super) struct Release {
     pub(super) ready_observed: i64,
     pub(super) reconciling: Reconciling,
     pub(super) released: Released,
+    /// What went wrong is told with a value of a Secret in it.
+    pub(super) quotes_secret: bool,
     pub(super) remediated: Remediated,
     pub(super) stalled: bool,
     pub(super) observed: i64,
@@ -133,6 +135,7 @@ impl Release {
             ready_observed: 0,
             reconciling: Reconciling::No,
             released: Released::Unsaid,
+            quotes_secret: false,
             remediated: Remediated::Unsaid,
             stalled: false,
             observed: -1,

@@ -170,6 +170,7 @@ fn prerequisites(world: &mut World, release: &mut Release) {
     if is_there {
         (release.ready, release.released) = (Ready::Succeeded, Released::Yes);
         (release.remediated, release.truth.has_failed) = (Remediated::Unsaid, false);
+        release.quotes_secret = false;
         world.helm.phase = Phase::Unchanged;
     } else if !is_new && release.tries > u8::from(release.change.retries) {
         (release.stalled, release.reconciling) = (true, Reconciling::No);
@@ -188,6 +189,7 @@ fn act(world: &mut World, release: &mut Release) {
     let Some(load) = world.helm.load else { return };
     release.truth.acting = None;
     release.remediated = Remediated::Unsaid;
+    release.quotes_secret = load.config == Config::FromSecret;
     if load.version == Version::Unrenderable {
         (release.ready, release.released) = (Ready::ActionFailed, Released::NotRendered);
         release.truth.has_failed = true;

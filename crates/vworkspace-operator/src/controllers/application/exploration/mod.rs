@@ -299,7 +299,10 @@ fn writes(plan: &ApplicationPlan, seen: &Look<'_>) -> Vec<Write> {
         writes.push(Write::HoldFinalizer { lock });
         lock += 1;
     }
-    match plan.children.as_slice() {
+    // The source that only finds out what there is to approve is no part of the model: nobody approves anything in it.
+    let children: Vec<_> =
+        plan.children.iter().filter(|child| child.id().key.name != shown::CANDIDATE).collect();
+    match children.as_slice() {
         [] => {}
         [release] => {
             // Alone it is the release as it stands, suspended or not.
@@ -355,6 +358,8 @@ fn differs(before: Option<&ApplicationInstanceStatus>, after: &ApplicationInstan
         || before.last_successful_release != after.last_successful_release
         || before.last_approved_change != after.last_approved_change
         || before.endpoints != after.endpoints
+        || before.secret_values != after.secret_values
+        || before.chart_trouble != after.chart_trouble
 }
 
 /// What was written comes back without what only its author knew.
@@ -367,6 +372,8 @@ fn as_read_back(status: &ApplicationInstanceStatus) -> ApplicationInstanceStatus
         last_successful_release: status.last_successful_release.clone(),
         last_approved_change: status.last_approved_change.clone(),
         endpoints: status.endpoints.clone(),
+        secret_values: status.secret_values,
+        chart_trouble: status.chart_trouble.clone(),
         last_reconcile_time: status.last_reconcile_time.clone(),
     }
 }

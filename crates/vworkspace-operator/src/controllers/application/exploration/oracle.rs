@@ -5,6 +5,7 @@ use conditions::{Condition, Status};
 use vworkspace_api::application_instance::ApplicationInstanceStatus;
 
 use super::flux::{Mark, Ready, Release, Trouble, Waits};
+use super::shown::SECRET;
 use super::world::{Memory, Running, Seen, World};
 use super::{ApplicationPlan, Look, Write, words};
 
@@ -18,6 +19,7 @@ const PAUSED_MEANS_PAUSED: &str = "paused-means-paused";
 const SOURCE_BEFORE_RELEASE: &str = "source-before-release";
 const NOTHING_IS_LEFT_BEHIND: &str = "nothing-is-left-behind";
 const TOLD_AS_IT_IS: &str = "told-as-it-is";
+const SECRETS_STAY: &str = "secrets-stay";
 
 pub(super) const INVARIANTS: &[(&str, &str)] = &[
     (
@@ -47,6 +49,10 @@ pub(super) const INVARIANTS: &[(&str, &str)] = &[
         NOTHING_IS_LEFT_BEHIND,
         "a release is deleted so that Flux does with the application what the spec says, and the finalizer goes only \
          after the release and its objects",
+    ),
+    (
+        SECRETS_STAY,
+        "no message quotes a value of a Secret, whichever release it speaks of and whatever the spec asks for",
     ),
     (
         TOLD_AS_IT_IS,
@@ -81,7 +87,7 @@ fn is(known: &Condition, pattern: &str) -> bool {
     rest.is_empty() || rest.strip_prefix('/').is_some_and(|reason| known.reason == reason)
 }
 
-fn says(status: &ApplicationInstanceStatus, pattern: &str) -> bool {
+pub(super) fn says(status: &ApplicationInstanceStatus, pattern: &str) -> bool {
     status.conditions.iter().any(|known| is(known, pattern))
 }
 
@@ -138,14 +144,6 @@ pub(super) fn consistent(
     Ok(())
 }
 
-/// Whether Ready is said to be True that was not before.
-pub(super) fn is_newly_ready(
-    before: Option<&ApplicationInstanceStatus>,
-    after: &ApplicationInstanceStatus,
-) -> bool {
-    says(after, "Ready=True") && before.is_none_or(|before| !says(before, "Ready=True"))
-}
-
 /// Whether the release that is seen had really deployed what it carries. A plan that was cut short after the source has
 /// handed over a chart that the release's own label does not speak of.
 pub(super) fn is_proven(seen: &Look<'_>) -> bool {
@@ -177,6 +175,9 @@ pub(super) fn judge(
     }
     note_trouble(world, seen, memory, now);
     let broken = |name, what: &str| Err(Violation::new(name, format!("{what}: {}", words(status))));
+    if quotes_a_secret(status) {
+        return broken(SECRETS_STAY, "a value of a Secret is told");
+    }
     let (ready, _) = reason(status, "Ready");
     if ready != Status::True && leaves_without_cause(world, seen, plan) {
         return broken(READY_LEAVES_FOR_A_CAUSE, "the release runs as before");
@@ -188,6 +189,12 @@ pub(super) fn judge(
         return broken(TROUBLE_WAS_SEEN, &format!("{unseen} without its cause"));
     }
     Ok(())
+}
+
+fn quotes_a_secret(status: &ApplicationInstanceStatus) -> bool {
+    let trouble = status.chart_trouble.as_ref().map(|trouble| trouble.message.as_str());
+    let messages = status.conditions.iter().map(|known| known.message.as_str());
+    messages.chain(trouble).any(|message| message.contains(SECRET))
 }
 
 /// Whether a plan says only what was said: of another generation, or before it is known what a release has left.
@@ -229,6 +236,7 @@ fn note_trouble(world: &mut World, seen: &Look<'_>, memory: &Memory, now: i64) {
     let is_of_now = release.ready_observed + i64::from(release.suspend) >= release.generation;
     world.seen.missing_values |= release.ready == Ready::ValuesError && is_of_now;
     world.seen.endpoint |= memory.check == Some(false);
+    world.seen.chart |= matches!(release.ready, Ready::WithoutSource | Ready::ArtifactFailed);
 }
 
 /// Flux tells drift once in each interval of five minutes, and never that it is over.
@@ -244,6 +252,7 @@ pub(super) fn still_told(seen: Seen, status: &ApplicationInstanceStatus) -> Seen
         drift: seen.drift && tells(&["Degraded=True/Drifted"]),
         missing_values: seen.missing_values
             && tells(&["Blocked=True/MissingSecret", "Ready=False/WaitingForSecret"]),
+        chart: seen.chart && status.chart_trouble.is_some(),
         endpoint: seen.endpoint
             && tells(&["Degraded=True/EndpointUnreachable", "Ready=False/EndpointUnreachable"]),
     }
@@ -271,7 +280,7 @@ fn unseen_trouble(
         ("Degraded=True/Drifted", world.seen.drift || deleting),
         ("Ready=False/HelmReleaseFailed", world.seen.failure),
         ("Ready=False/EndpointUnreachable", world.seen.endpoint),
-        ("Ready=False/ChartUnreachable", trouble.is_some()),
+        ("Ready=False/ChartUnreachable", trouble.is_some() || world.seen.chart),
         ("Ready=False/WaitingForSecret", world.seen.missing_values),
         ("Blocked=True/MissingSecret", world.seen.missing_values),
         ("Blocked=True/MissingChartSource", trouble == Some(Trouble::Missing)),

@@ -1,5 +1,8 @@
 //! Every combination of what `decide` can be shown, also those that Flux never shows: what holds of any status must hold
 //! of all of them, and a second look at the same must have nothing to add.
+//!
+//! Each class of inputs carries what it proves by itself. A status may claim what the classes together prove, whatever way
+//! the rules came to it: nothing here asks or repeats them.
 
 use std::rc::Rc;
 
@@ -9,25 +12,181 @@ use super::flux::{
     Action, FetchFailed, Mark, Ready, Reconciling, Release, Released, Remediated, Snapshot, Source, Trouble,
 };
 use super::shown::Desk;
-use super::world::{Change, Config, Instance, Memory, Running, Spec, Version};
+use super::world::{Change, Config, Instance, Memory, Spec, Version};
 use super::{Look, Write, as_read_back, oracle, words, writes};
 
-const READY: [Ready; 10] = [
-    Ready::Unsaid,
-    Ready::Fulfilling,
-    Ready::Running(Action::Upgrade),
-    Ready::Succeeded,
-    Ready::WithoutSource,
-    Ready::ArtifactFailed,
-    Ready::ValuesError,
-    Ready::ActionFailed,
-    Ready::RollbackSucceeded,
-    Ready::RollbackFailed,
+/// What is proven of an application.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Facts(u32);
+
+impl Facts {
+    const NONE: Self = Self(0);
+    /// Nobody deletes the release.
+    const STAYS: Self = Self(1);
+    /// The newest revision is the one with the chart that is asked for, and was put in place.
+    const DEPLOYED: Self = Self(1 << 1);
+    /// The last action went well.
+    const SUCCEEDED: Self = Self(1 << 2);
+    /// No action is under way.
+    const NOT_ACTING: Self = Self(1 << 3);
+    /// Flux has come to the end of its look.
+    const LOOKED: Self = Self(1 << 4);
+    /// Flux complains of nothing.
+    const NO_COMPLAINT: Self = Self(1 << 5);
+    /// Flux calls it a success, and not only a wait.
+    const CALLED_A_SUCCESS: Self = Self(1 << 6);
+    /// The newest revision was made from the release as it is now.
+    const SAME_RELEASE: Self = Self(1 << 7);
+    /// The source has looked for what it is asked for now.
+    const SAME_SOURCE: Self = Self(1 << 8);
+    /// The source has that chart.
+    const SAME_CHART: Self = Self(1 << 9);
+    /// Every check passes; also if none is asked for.
+    const ANSWERS: Self = Self(1 << 10);
+    /// Flux has not stopped trying.
+    const NOT_GIVEN_UP: Self = Self(1 << 11);
+    const SAID_READY: Self = Self(1 << 12);
+    const FAILED: Self = Self(1 << 13);
+    const GIVEN_UP: Self = Self(1 << 14);
+    const VALUES_MISSING: Self = Self(1 << 15);
+    const CHART_MISSING: Self = Self(1 << 16);
+    const REGISTRY_UNREACHABLE: Self = Self(1 << 17);
+    const HAS_CHECK: Self = Self(1 << 18);
+    const CHECK_FAILS: Self = Self(1 << 19);
+    const DRIFTED: Self = Self(1 << 20);
+    const DENIED: Self = Self(1 << 21);
+    const DEPENDENCY_NOT_READY: Self = Self(1 << 22);
+    const PAUSED: Self = Self(1 << 23);
+    const SUSPENDED: Self = Self(1 << 24);
+    const DELETING: Self = Self(1 << 25);
+
+    /// A revision that was seen to be this very change is one: what Flux does since does not alter it.
+    const SEEN_TO_SUCCEED: Self =
+        all(&[Self::LOOKED, Self::CALLED_A_SUCCESS, Self::SAME_RELEASE, Self::SAME_CHART]);
+    /// This very change runs, whole: each of these was once false while all others held (row 17 of what was seen of Flux).
+    const RELEASED: Self = all(&[
+        Self::STAYS,
+        Self::DEPLOYED,
+        Self::SUCCEEDED,
+        Self::NOT_ACTING,
+        Self::LOOKED,
+        Self::NOT_GIVEN_UP,
+        Self::NO_COMPLAINT,
+        Self::CALLED_A_SUCCESS,
+        Self::SAME_RELEASE,
+        Self::SAME_SOURCE,
+        Self::SAME_CHART,
+    ]);
+
+    fn add(&mut self, more: Self) {
+        self.0 |= more.0;
+    }
+
+    fn forget(&mut self, what: Self) {
+        self.0 &= !what.0;
+    }
+
+    fn prove(self, wanted: Self) -> bool {
+        self.0 & wanted.0 == wanted.0
+    }
+}
+
+const fn all(facts: &[Facts]) -> Facts {
+    let (mut known, mut index) = (0, 0);
+    while index < facts.len() {
+        known |= facts[index].0;
+        index += 1;
+    }
+    Facts(known)
+}
+
+/// What a status may say, and what of it has to be proven: all facts of one of the sets.
+const CLAIMS: &[(&str, &[Facts])] = &[
+    ("Ready=True", &[all(&[Facts::RELEASED, Facts::ANSWERS]), Facts::SAID_READY]),
+    ("Ready=False/HelmReleaseFailed", &[Facts::FAILED]),
+    ("Ready=False/ChartUnreachable", &[Facts::CHART_MISSING, Facts::REGISTRY_UNREACHABLE]),
+    ("Ready=False/WaitingForSecret", &[Facts::VALUES_MISSING]),
+    ("Ready=False/EndpointUnreachable", &[CHECKED_AND_FAILS]),
+    ("Ready=False/Uninstalling", &[Facts::DELETING]),
+    (
+        "Reconciling=False/Stable",
+        &[
+            Facts::RELEASED,
+            Facts::SAID_READY,
+            Facts::GIVEN_UP,
+            Facts::CHART_MISSING,
+            Facts::DENIED,
+            Facts::DELETING,
+        ],
+    ),
+    ("Degraded=True/UpgradeFailed", &[Facts::FAILED]),
+    ("Degraded=True/HelmReleaseDegraded", &[Facts::FAILED]),
+    ("Degraded=True/ChartUnreachable", &[Facts::REGISTRY_UNREACHABLE]),
+    ("Degraded=True/EndpointUnreachable", &[CHECKED_AND_FAILS]),
+    ("Degraded=True/Drifted", &[Facts::DRIFTED]),
+    ("Blocked=True/MissingSecret", &[Facts::VALUES_MISSING]),
+    ("Blocked=True/MissingChartSource", &[Facts::CHART_MISSING]),
+    ("Blocked=True/PolicyDenied", &[Facts::DENIED]),
+    ("Blocked=True/DependencyNotReady", &[Facts::DEPENDENCY_NOT_READY]),
+    ("Suspended=True/ReconcilePaused", &[Facts::PAUSED]),
+    ("Suspended=True/ManuallySuspended", &[Facts::SUSPENDED]),
+    ("Stalled=True", &[Facts::GIVEN_UP, Facts::CHART_MISSING, Facts::DENIED]),
+    ("Deleting=True", &[Facts::DELETING]),
 ];
-const RECONCILING: [Reconciling; 4] =
-    [Reconciling::No, Reconciling::Fulfilling, Reconciling::Running(Action::Upgrade), Reconciling::WithRetry];
-const RELEASED: [Released; 3] = [Released::Unsaid, Released::Yes, Released::TimedOut];
-const NO: [bool; 2] = [false, true];
+const CHECKED_AND_FAILS: Facts = all(&[Facts::HAS_CHECK, Facts::CHECK_FAILS]);
+
+/// A class of inputs, and what it proves to whoever sees it: that is known of Flux, and owed to no rule.
+#[derive(Debug, Clone, Copy)]
+struct Class<T> {
+    shown: T,
+    proves: Facts,
+}
+
+const fn class<T: Copy>(shown: T, proves: &[Facts]) -> Class<T> {
+    Class { shown, proves: all(proves) }
+}
+
+const READY: [Class<Ready>; 10] = [
+    class(Ready::Unsaid, &[Facts::NO_COMPLAINT]),
+    class(Ready::Fulfilling, &[Facts::NO_COMPLAINT]),
+    class(Ready::Running(Action::Upgrade), &[Facts::NO_COMPLAINT]),
+    class(Ready::Succeeded, &[Facts::NO_COMPLAINT, Facts::CALLED_A_SUCCESS]),
+    class(Ready::WithoutSource, &[Facts::NO_COMPLAINT]),
+    class(Ready::ArtifactFailed, &[Facts::NO_COMPLAINT]),
+    class(Ready::ValuesError, &[Facts::VALUES_MISSING, Facts::FAILED]),
+    class(Ready::ActionFailed, &[Facts::FAILED]),
+    class(Ready::RollbackSucceeded, &[Facts::FAILED]),
+    class(Ready::RollbackFailed, &[Facts::FAILED]),
+];
+const RECONCILING: [Class<Reconciling>; 4] = [
+    class(Reconciling::No, &[Facts::NOT_ACTING, Facts::LOOKED]),
+    class(Reconciling::Fulfilling, &[Facts::NOT_ACTING]),
+    class(Reconciling::Running(Action::Upgrade), &[]),
+    class(Reconciling::WithRetry, &[Facts::NOT_ACTING]),
+];
+const RELEASED: [Class<Released>; 3] = [
+    class(Released::Unsaid, &[]),
+    class(Released::Yes, &[Facts::SUCCEEDED]),
+    class(Released::TimedOut, &[Facts::FAILED]),
+];
+const STALLED: [Class<bool>; 2] =
+    [class(false, &[Facts::NOT_GIVEN_UP]), class(true, &[Facts::FAILED, Facts::GIVEN_UP])];
+
+/// How far Flux has come with generation 3: observed, attempted, and whether it is suspended.
+const PROGRESS: [Class<(i64, i64, bool)>; 8] = [
+    class((3, 3, false), &[Facts::SAME_RELEASE]),
+    // What it has begun with it has not ended.
+    class((2, 3, false), &[]),
+    // This number moves without anything being done.
+    class((3, 2, false), &[]),
+    class((2, 2, false), &[]),
+    // Flux tries no generation that is suspended.
+    class((3, 3, true), &[]),
+    class((2, 3, true), &[]),
+    // Nothing but the suspension came after what it tried, and it does not look again.
+    class((3, 2, true), &[Facts::SAME_RELEASE, Facts::LOOKED, Facts::CALLED_A_SUCCESS]),
+    class((2, 2, true), &[Facts::SAME_RELEASE, Facts::LOOKED, Facts::CALLED_A_SUCCESS]),
+];
 
 const CHANGE: Change =
     Change { version: Version::AlsoGood, config: Config::Two, keeps_failed: false, retries: false };
@@ -45,93 +204,149 @@ fn spec() -> Spec {
     }
 }
 
-/// What the user wants, and whether somebody deletes it.
-fn wishes() -> [(Spec, bool, bool); 7] {
+/// What the user wants.
+type Wish = (Spec, Paused, Deleting);
+type Paused = bool;
+type Deleting = bool;
+
+fn wishes() -> [Class<Wish>; 7] {
+    let plain = spec();
     [
-        (spec(), false, false),
-        (spec(), true, false),
-        (Spec { suspend: true, ..spec() }, false, false),
-        (Spec { check: true, ..spec() }, false, false),
-        (Spec { depends: true, ..spec() }, false, false),
-        (Spec { change: OLD, ..spec() }, false, false),
-        (spec(), false, true),
+        class((plain, false, false), &[Facts::ANSWERS]),
+        class((plain, true, false), &[Facts::ANSWERS, Facts::PAUSED]),
+        class((Spec { suspend: true, ..plain }, false, false), &[Facts::ANSWERS, Facts::SUSPENDED]),
+        class((Spec { check: true, ..plain }, false, false), &[Facts::HAS_CHECK]),
+        class(
+            (Spec { depends: true, ..plain }, false, false),
+            &[Facts::ANSWERS, Facts::DEPENDENCY_NOT_READY],
+        ),
+        class((Spec { change: OLD, ..plain }, false, false), &[Facts::ANSWERS]),
+        class((plain, false, true), &[Facts::ANSWERS, Facts::DELETING]),
     ]
 }
 
-fn sources() -> [Option<Source>; 6] {
+fn sources() -> [Class<Option<Source>>; 6] {
     let new = Source::new(1, CHANGE.version);
-    let fetched = Source { observed: 1, artifact: Some(Version::AlsoGood), ..new };
+    let fetched = Source { observed: 1, artifact: Some(CHANGE.version), ..new };
     let failing = |trouble| Some(FetchFailed { trouble, observed: 1, since: -1000 });
     [
-        None,
-        Some(new),
-        Some(fetched),
-        Some(Source { artifact: None, ..fetched }),
-        Some(Source { fetch_failed: failing(Trouble::Missing), ..new }),
-        Some(Source { fetch_failed: failing(Trouble::Unreachable), ..fetched }),
+        class(None, &[]),
+        class(Some(new), &[]),
+        class(Some(fetched), &[Facts::SAME_SOURCE, Facts::SAME_CHART]),
+        class(Some(Source { artifact: None, ..fetched }), &[Facts::SAME_SOURCE]),
+        class(Some(Source { fetch_failed: failing(Trouble::Missing), ..new }), &[Facts::CHART_MISSING]),
+        class(
+            Some(Source { fetch_failed: failing(Trouble::Unreachable), ..fetched }),
+            &[Facts::SAME_SOURCE, Facts::SAME_CHART, Facts::REGISTRY_UNREACHABLE],
+        ),
     ]
 }
 
-fn histories() -> [[Option<Snapshot>; 4]; 3] {
+type History = [Option<Snapshot>; 4];
+
+fn histories() -> [Class<History>; 4] {
     let snapshot = |number, change: Change, mark| Some(Snapshot { number, running: change.wants(), mark });
     [
-        [None; 4],
-        [snapshot(2, CHANGE, Mark::Deployed), snapshot(1, OLD, Mark::Superseded), None, None],
-        [snapshot(2, CHANGE, Mark::Failed), snapshot(1, OLD, Mark::Deployed), None, None],
+        class([None; 4], &[]),
+        class(
+            [snapshot(2, CHANGE, Mark::Deployed), snapshot(1, OLD, Mark::Superseded), None, None],
+            &[Facts::DEPLOYED],
+        ),
+        class(
+            [snapshot(2, CHANGE, Mark::Failed), snapshot(1, OLD, Mark::Deployed), None, None],
+            &[Facts::FAILED],
+        ),
+        // Flux says that it was a success before it says which revision that made.
+        class([snapshot(1, OLD, Mark::Deployed), None, None, None], &[]),
     ]
 }
 
-/// One digit of a number that counts through everything.
-fn digit<T: Copy>(number: &mut usize, from: &[T]) -> T {
+/// One digit of a number that counts through everything, and what it proves.
+fn digit<T: Copy>(number: &mut usize, from: &[Class<T>], facts: &mut Facts) -> T {
     let digit = from[*number % from.len()];
     *number /= from.len();
-    digit
+    facts.add(digit.proves);
+    digit.shown
 }
 
-const STATUSES: usize = 4;
-const RELEASES: usize = 10 * 4 * 3 * 2 * 3 * 2 * 2 * 2;
+const STATUSES: usize = 5;
+const RELEASES: usize = 10 * 4 * 3 * 2 * 4 * 2 * 2 * 2;
 const RARE_RELEASES: usize = 10 * 3 * 3 * 3 * 2;
 const CIRCUMSTANCES: usize = 8;
 /// Every state of a release in the usual circumstances, then rarer ones in all circumstances.
 const USUAL: usize = RELEASES * 6 * 7 * STATUSES;
 pub(super) const ALL: usize = USUAL + RARE_RELEASES * CIRCUMSTANCES * 6 * 7 * STATUSES;
 
-fn release(number: &mut usize) -> Release {
+fn release(number: &mut usize, facts: &mut Facts) -> Release {
     let mut release = Release::new(2, CHANGE, None);
     release.generation = 3;
     release.ready_observed = 3;
-    release.ready = digit(number, &READY);
-    release.reconciling = digit(number, &RECONCILING);
-    release.released = digit(number, &RELEASED);
-    release.stalled = digit(number, &NO);
-    release.history = digit(number, &histories());
-    release.observed = if digit(number, &NO) { 3 } else { 2 };
-    release.attempted = if digit(number, &NO) { 3 } else { 2 };
-    release.suspend = digit(number, &NO);
-    release.attempted_running = Some(Running { version: Version::AlsoGood, config: Config::Two });
+    facts.add(Facts::STAYS);
+    release.ready = digit(number, &READY, facts);
+    release.reconciling = digit(number, &RECONCILING, facts);
+    release.released = digit(number, &RELEASED, facts);
+    release.stalled = digit(number, &STALLED, facts);
+    release.history = digit(number, &histories(), facts);
+    (release.observed, release.attempted, release.suspend) = digit(number, &PROGRESS, facts);
+    release.attempted_running = Some(CHANGE.wants());
     release.failures = u8::from(release.released == Released::TimedOut);
     release
 }
 
+/// Whether there is a release, and whether somebody deletes it.
+const PRESENCE: [Class<(bool, Deleting)>; 3] =
+    [class((true, false), &[Facts::STAYS]), class((true, true), &[]), class((false, false), &[])];
+const REMEDIATED: [Class<Remediated>; 3] = [
+    class(Remediated::Unsaid, &[]),
+    class(Remediated::RolledBack, &[]),
+    class(Remediated::NotRolledBack, &[Facts::FAILED]),
+];
+/// The generation that `Ready` was written for.
+const READY_OBSERVED: [Class<i64>; 2] = [class(EARLIER, &[]), class(3, &[])];
+const EARLIER: i64 = 2;
+
 /// What the others leave out: remedies, a release that somebody deletes or has deleted, and a word of an earlier
-/// generation.
-fn rare_release(number: &mut usize) -> Option<Release> {
-    let ready = digit(number, &READY);
-    let past = digit(number, &[Released::Unsaid, Released::Yes, Released::TimedOut]);
-    let mut release = Release { ready, released: past, ..release(&mut 0) };
-    release.history = match past {
-        Released::Unsaid | Released::NotRendered => histories()[0],
-        Released::Yes => histories()[1],
-        Released::TimedOut => histories()[2],
+/// generation. Nothing is under way.
+fn rare_release(number: &mut usize, facts: &mut Facts) -> Option<Release> {
+    let mut proven = Facts::NONE;
+    let ready = digit(number, &READY, &mut proven);
+    let past = *number % RELEASED.len();
+    let released = digit(number, &RELEASED, &mut proven);
+    // Each goes with one of the histories.
+    let history = digit(&mut { past }, &histories(), &mut proven);
+    let remediated = digit(number, &REMEDIATED, &mut proven);
+    let (is_there, deleting) = digit(number, &PRESENCE, &mut proven);
+    let ready_observed = digit(number, &READY_OBSERVED, &mut proven);
+    let reconciling = digit(&mut 0, &RECONCILING, &mut proven);
+    let stalled = digit(&mut 0, &STALLED, &mut proven);
+    let (observed, attempted, suspend) = digit(&mut 0, &PROGRESS, &mut proven);
+    if !is_there {
+        return None;
+    }
+    if ready_observed == EARLIER {
+        // Those were the values of another generation.
+        proven.forget(Facts::VALUES_MISSING);
+    }
+    facts.add(proven);
+    let failures = u8::from(released == Released::TimedOut);
+    let mut release = Release {
+        ready,
+        released,
+        history,
+        remediated,
+        deleting,
+        ready_observed,
+        reconciling,
+        stalled,
+        observed,
+        attempted,
+        suspend,
+        failures,
+        ..Release::new(2, CHANGE, None)
     };
-    release.remediated =
-        digit(number, &[Remediated::Unsaid, Remediated::RolledBack, Remediated::NotRolledBack]);
-    let (is_there, is_deleting) = digit(number, &[(true, false), (true, true), (false, false)]);
-    release.deleting = is_deleting;
-    release.ready_observed = if digit(number, &NO) { 3 } else { 2 };
-    (release.observed, release.attempted) = (3, 3);
-    release.failures = u8::from(past == Released::TimedOut);
-    is_there.then_some(release)
+    release.generation = 3;
+    release.attempted_running = Some(CHANGE.wants());
+    Some(release)
 }
 
 /// What else `decide` is shown.
@@ -159,6 +374,18 @@ impl Circumstance {
         Self::LeftoversTerminate,
     ];
 
+    fn proves(self) -> Facts {
+        match self {
+            Self::Denied => all(&[Facts::DENIED, Facts::ANSWERS]),
+            Self::CheckFails => Facts::CHECK_FAILS,
+            Self::CheckUnanswered => Facts::NONE,
+            Self::Drifted => all(&[Facts::DRIFTED, Facts::ANSWERS]),
+            Self::Usual | Self::ChartNotRead | Self::LeftoversUnknown | Self::LeftoversTerminate => {
+                Facts::ANSWERS
+            }
+        }
+    }
+
     fn memory(self) -> Memory {
         Memory {
             is_denied: self == Self::Denied,
@@ -174,37 +401,45 @@ impl Circumstance {
     }
 }
 
-/// What the operator may have said before: nothing, the first word, ready, failed.
+/// What stands when each of the statuses was said before. That something failed is over only when something succeeds.
+const SAID: [Facts; STATUSES] = [
+    Facts::NONE,
+    Facts::NONE,
+    all(&[Facts::SEEN_TO_SUCCEED, Facts::SAID_READY]),
+    all(&[Facts::SEEN_TO_SUCCEED, Facts::FAILED]),
+    Facts::NONE,
+];
+
+/// What the operator may have said before: nothing, the first word, ready, failed, that the chart cannot be loaded.
 pub(super) fn statuses(desk: &mut Desk) -> [Option<Rc<ApplicationInstanceStatus>>; STATUSES] {
-    let source = sources()[2];
+    let source = sources()[2].shown;
     let mut ready = Release::new(2, CHANGE, None);
     (ready.generation, ready.ready_observed, ready.observed, ready.attempted) = (3, 3, 3, 3);
     (ready.ready, ready.released) = (Ready::Succeeded, Released::Yes);
-    ready.history = histories()[1];
+    ready.history = histories()[1].shown;
     ready.attempted_running = Some(CHANGE.wants());
     let failed = Release {
         ready: Ready::ActionFailed,
         released: Released::TimedOut,
-        history: histories()[2],
+        history: histories()[2].shown,
         failures: 1,
         ..ready
     };
     let memory = Memory { chart: Some(Version::AlsoGood), ..Memory::default() };
-    let mut said = |before: Option<Rc<ApplicationInstanceStatus>>, source, release| {
+    let without_chart = Release { ready: Ready::ArtifactFailed, ..Release::new(2, CHANGE, None) };
+    let mut said = |before: Option<Rc<ApplicationInstanceStatus>>, source, release, now| {
         let app = instance((spec(), false, false), before);
-        let plan = desk.decide(&shown(&app, source, release), &memory, 0);
+        let plan = desk.decide(&shown(&app, source, release), &memory, now);
         Some(Rc::new(as_read_back(&plan.status)))
     };
-    let first = said(None, None, None);
-    let ready = said(first.clone(), source, Some(ready));
-    let failed = said(ready.clone(), source, Some(failed));
-    [None, first, ready, failed]
+    let first = said(None, None, None, 0);
+    let ready = said(first.clone(), source, Some(ready), 0);
+    let failed = said(ready.clone(), source, Some(failed), 0);
+    let without_chart = said(first.clone(), source, Some(without_chart), -3600);
+    [None, first, ready, failed, without_chart]
 }
 
-fn instance(
-    (spec, paused, deleting): (Spec, bool, bool),
-    status: Option<Rc<ApplicationInstanceStatus>>,
-) -> Instance {
+fn instance((spec, paused, deleting): Wish, status: Option<Rc<ApplicationInstanceStatus>>) -> Instance {
     Instance { version: 1, generation: 1, spec, paused, retry: 0, deleting, finalizer: true, status }
 }
 
@@ -218,23 +453,31 @@ pub(super) fn check(
     statuses: &[Option<Rc<ApplicationInstanceStatus>>; STATUSES],
     mut number: usize,
 ) -> Result<(), String> {
-    let all = number;
+    let combination = number;
+    let mut facts = Facts::NONE;
     let (release, circumstance) = if number < USUAL {
-        (Some(release(&mut number)), Circumstance::Usual)
+        facts.add(Circumstance::Usual.proves());
+        (Some(release(&mut number, &mut facts)), Circumstance::Usual)
     } else {
         number -= USUAL;
-        (rare_release(&mut number), digit(&mut number, &Circumstance::ALL))
+        let release = rare_release(&mut number, &mut facts);
+        let circumstances = Circumstance::ALL.map(|one| Class { shown: one, proves: one.proves() });
+        (release, digit(&mut number, &circumstances, &mut facts))
     };
-    let source = digit(&mut number, &sources());
-    let wish = digit(&mut number, &wishes());
+    let source = digit(&mut number, &sources(), &mut facts);
+    let wish = digit(&mut number, &wishes(), &mut facts);
     let before = statuses[number % STATUSES].clone();
+    facts.add(SAID[number % STATUSES]);
     let memory = circumstance.memory();
     let drift = (circumstance == Circumstance::Drifted).then_some(-1);
     let app = instance(wish, before);
     let seen = Look { drift, ..shown(&app, source, release) };
     let plan = desk.decide(&seen, &memory, 0);
     let broken = |what: String| {
-        Err(format!("combination {all}: {what}: {} of {source:?} and {release:?}", words(&plan.status)))
+        Err(format!(
+            "combination {combination}: {what}: {} of {source:?} and {release:?}",
+            words(&plan.status)
+        ))
     };
     if desk.decide(&seen, &memory, 0) != plan {
         return broken("decided twice, two plans".to_owned());
@@ -245,8 +488,8 @@ pub(super) fn check(
     if let Err(violation) = oracle::consistent(app.status.as_deref(), &plan.status, 1) {
         return broken(violation.words);
     }
-    if oracle::is_newly_ready(app.status.as_deref(), &plan.status) && !has_every_proof(&seen) {
-        return broken("ready without a proof".to_owned());
+    if let Some(claim) = unproven(&plan.status, facts) {
+        return broken(format!("{claim} without a proof"));
     }
     let asked = writes(&plan, &seen);
     if asked.iter().any(|write| !matches!(write, Write::Status { .. })) {
@@ -261,29 +504,9 @@ pub(super) fn check(
     Ok(())
 }
 
-/// Row 17 of what was seen of Flux: each of these was once false while all others held. Of a revision that was seen to
-/// succeed less is asked: Flux may be looking at it again, or be kept from it.
-fn has_every_proof(seen: &Look<'_>) -> bool {
-    let (Some(release), Some(source)) = (seen.release, seen.source) else { return false };
-    let Some(newest) = release.history[0].filter(|newest| newest.mark == Mark::Deployed) else {
-        return false;
-    };
-    let known = seen.app.status.as_ref().and_then(|status| status.last_successful_release.as_ref());
-    let is_known = known.is_some_and(|known| known.revision == i64::from(newest.number));
-    if source.observed != source.generation || release.released != Released::Yes {
-        return false;
-    }
-    if is_known && release.suspend {
-        return release.ready != Ready::ValuesError;
-    }
-    let attempted = release.attempted + i64::from(release.suspend);
-    let looks = matches!(
-        release.ready,
-        Ready::Fulfilling | Ready::WithoutSource | Ready::ArtifactFailed | Ready::Running(_)
-    );
-    let waits = looks && !matches!(release.reconciling, Reconciling::Running(_));
-    Some(newest.running.version) == source.artifact
-        && attempted == release.generation
-        && (release.suspend || release.observed == release.generation)
-        && (release.suspend || release.ready == Ready::Succeeded || (is_known && waits))
+/// Something that is said and that the classes do not prove.
+fn unproven(status: &ApplicationInstanceStatus, facts: Facts) -> Option<&'static str> {
+    let is_proven = |proofs: &[Facts]| proofs.iter().any(|proof| facts.prove(*proof));
+    let claimed = CLAIMS.iter().find(|(claim, proofs)| !is_proven(proofs) && oracle::says(status, claim));
+    claimed.map(|(claim, _)| *claim)
 }

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::api::ObjectMeta;
-use operator_kit::{Cause, Refusal, Sight};
+use operator_kit::{Cause, Deed, Refusal, Sight};
 use serde_json::json;
 use vworkspace_api::application_instance::{ApplicationInstance, ApplicationInstanceStatus, Values};
 
@@ -17,14 +17,16 @@ use crate::controllers::application::children::{Order, Specs};
 use crate::controllers::application::decide::testing::{empty, instance, noon, rules};
 use crate::controllers::application::decide::{self, Rules};
 use crate::controllers::application::observe::{
-    ChartReading, Dependency, Drift, Leftovers, NamedCheck, Seen, Version as ObjectVersion, World,
+    Asking, ChartReading, Dependency, Drift, Leftovers, NamedCheck, Seen, Version as ObjectVersion, World,
 };
 use crate::errands::chart_archive::ArtifactRef;
-use crate::errands::probe::Check;
+use crate::errands::probe::{Check, Destination};
 use crate::flux::{Artifact, FluxCondition, HelmRelease, Snapshot, Source};
 
 /// Marks of new values are told from wishes to try again.
 pub(super) const VALUES_MARK: u16 = 1000;
+
+pub(super) const CANDIDATE: &str = "web-candidate";
 
 pub(super) fn time(seconds: i64) -> Timestamp {
     noon() + SignedDuration::from_secs(seconds)
@@ -37,9 +39,8 @@ pub(super) fn seconds(time: Timestamp) -> i64 {
 /// Objects that are changed in place, because building them anew costs more than deciding.
 pub(super) struct Desk {
     rules: Rules,
-    /// The label that each change has on children.
-    /// What its release and its source are named by, for each change.
-    labels: Vec<(String, String)>,
+    /// The digests of each change and of what it asks of the source.
+    digests: Vec<(String, String)>,
     /// What Flux is given for it.
     specs: Vec<Specs>,
     values: [Values; 3],
@@ -62,13 +63,23 @@ impl Desk {
         ];
         let check = json!({"name": "web", "tcp": {"service": "web", "port": 80}});
         let check = Check::new("shop", &serde_json::from_value(check).unwrap()).unwrap();
-        let asked = Asked { check, interval: std::time::Duration::from_secs(30), threshold: 3 };
+        let asked = Asked {
+            check,
+            to: Destination::Pods,
+            interval: std::time::Duration::from_secs(30),
+            threshold: 3,
+        };
         let mut desk = Self {
             rules: rules(),
-            labels: Vec::new(),
+            digests: Vec::new(),
             specs: Vec::new(),
             values,
-            check: NamedCheck { name: "web".to_owned(), asked: Ok(asked), checked: None },
+            check: NamedCheck {
+                name: "web".to_owned(),
+                asking: Asking::Asked(asked),
+                looks_at: None,
+                checked: None,
+            },
             app: instance(),
             status: None,
             wished: None,
@@ -79,7 +90,7 @@ impl Desk {
         for change in Change::all() {
             desk.ask_for(change);
             let order = Order::of(&desk.app).unwrap();
-            desk.labels.push((order.change().to_owned(), order.source().unwrap().to_owned()));
+            desk.digests.push((order.change().to_owned(), order.source().unwrap().to_owned()));
             desk.specs.push(order.into_bare_specs());
         }
         desk
@@ -144,7 +155,7 @@ impl Desk {
         if memory.is_denied {
             let message = "failed to apply OCIRepository shop/web: is forbidden".to_owned();
             let object = "OCIRepository shop/web".to_owned();
-            world.refusals.push(Refusal { object, cause: Cause::Forbidden, message });
+            world.refusals.push(Refusal { object, deed: Deed::Make, cause: Cause::Forbidden, message });
         }
         world.chart = match seen.source.and_then(|source| source.artifact) {
             None => ChartReading::Absent,
@@ -207,8 +218,8 @@ impl Desk {
     pub(super) fn source_of(&self, source: flux::Source) -> Source {
         let asked =
             Change { version: source.version, config: Config::Two, keeps_failed: false, retries: false };
-        let (_, label) = &self.labels[asked.index()];
-        let metadata = meta(source.uid, source.generation, None, label);
+        let (_, digest) = &self.digests[asked.index()];
+        let metadata = meta(source.uid, source.generation, None, digest);
         let mut shown = Source { metadata, ..Source::default() };
         let status = &mut shown.status;
         status.observed_generation = source.observed;
@@ -226,14 +237,10 @@ impl Desk {
     }
 
     pub(super) fn release_of(&self, release: Release) -> HelmRelease {
-        let (change, source) = &self.labels[release.change.index()];
+        let (change, source) = &self.digests[release.change.index()];
         let mut shown = HelmRelease {
             metadata: meta(release.uid, release.generation, Some(change), source),
-            spec: if release.suspend {
-                json!({"interval": "5m", "suspend": true})
-            } else {
-                json!({"interval": "5m"})
-            },
+            spec: spec_of(release),
             ..HelmRelease::default()
         };
         if release.requested != 0 {
@@ -261,6 +268,17 @@ impl Desk {
         status.conditions = conditions_of(&release);
         shown
     }
+}
+
+fn spec_of(release: Release) -> serde_json::Value {
+    let mut spec = json!({"interval": "5m"});
+    if release.suspend {
+        spec["suspend"] = true.into();
+    }
+    if release.change.config == Config::FromSecret {
+        spec["valuesFrom"] = json!([{"kind": "Secret", "name": "v", "valuesKey": "values.yaml"}]);
+    }
+    spec
 }
 
 fn retry_mark(retry: u8) -> String {
@@ -302,14 +320,14 @@ fn condition(type_: &str, status: &str, reason: &str, message: &str) -> FluxCond
 }
 
 fn meta(uid: u8, generation: i64, change: Option<&String>, source: &str) -> ObjectMeta {
-    let change = change.map(|change| ("apps.vworkspace.io/change".to_owned(), change.clone()));
-    let source = ("apps.vworkspace.io/source".to_owned(), source.to_owned());
+    let change = change.map(|change| ("apps.vworkspace.io/change-digest".to_owned(), change.clone()));
+    let source = ("apps.vworkspace.io/source-digest".to_owned(), source.to_owned());
     ObjectMeta {
         name: Some("web".to_owned()),
         namespace: Some("shop".to_owned()),
         uid: Some(uid.to_string()),
         generation: Some(generation),
-        labels: Some(change.into_iter().chain([source]).collect()),
+        annotations: Some(change.into_iter().chain([source]).collect()),
         ..ObjectMeta::default()
     }
 }
@@ -337,10 +355,17 @@ fn running(action: Action) -> &'static str {
 
 const DEADLINE: &str = "Helm upgrade failed for release shop/web: context deadline exceeded";
 const BOOM: &str = "Helm upgrade failed for release shop/web: execution error: boom";
+/// Stands for a value of a Secret.
+pub(super) const SECRET: &str = "hunter2";
+const QUOTING: &str = "Helm upgrade failed for release shop/web: invalid value \"hunter2\"";
 const NO_SECRET: &str = "could not resolve Secret chart values reference 'shop/v': secrets \"v\" not found";
 
 fn conditions_of(release: &Release) -> Vec<FluxCondition> {
-    let cause = if release.released == Released::NotRendered { BOOM } else { DEADLINE };
+    let cause = match release.released {
+        _ if release.quotes_secret => QUOTING,
+        Released::NotRendered => BOOM,
+        _ => DEADLINE,
+    };
     let ready = match release.ready {
         Ready::Unsaid => None,
         Ready::Fulfilling => Some(("Unknown", "Progressing", "Fulfilling prerequisites")),
@@ -352,7 +377,7 @@ fn conditions_of(release: &Release) -> Vec<FluxCondition> {
         Ready::ActionFailed => Some(("False", "UpgradeFailed", cause)),
         Ready::RollbackSucceeded => Some(("False", "RollbackSucceeded", "Helm rollback succeeded")),
         Ready::RollbackFailed => Some(("False", "RollbackFailed", "Helm rollback failed")),
-        Ready::UninstallFailed => Some(("False", "UninstallFailed", "context deadline exceeded")),
+        Ready::UninstallFailed => Some(("False", "UninstallFailed", cause)),
         Ready::UninstallSucceeded => Some(("False", "UninstallSucceeded", "Helm uninstall succeeded")),
     };
     let reconciling = match release.reconciling {
@@ -364,8 +389,7 @@ fn conditions_of(release: &Release) -> Vec<FluxCondition> {
     let released = match release.released {
         Released::Unsaid => None,
         Released::Yes => Some(("True", "UpgradeSucceeded", "Helm upgrade succeeded")),
-        Released::NotRendered => Some(("False", "UpgradeFailed", BOOM)),
-        Released::TimedOut => Some(("False", "UpgradeFailed", DEADLINE)),
+        Released::NotRendered | Released::TimedOut => Some(("False", "UpgradeFailed", cause)),
     };
     let remediated = match release.remediated {
         Remediated::Unsaid => None,

@@ -131,6 +131,8 @@ pub(super) struct Seen {
     pub(super) endpoint: bool,
     pub(super) missing_values: bool,
     pub(super) drift: bool,
+    /// Flux complained of the chart.
+    pub(super) chart: bool,
 }
 
 #[derive(Debug, Clone)]

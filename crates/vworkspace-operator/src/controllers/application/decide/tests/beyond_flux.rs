@@ -2,15 +2,17 @@
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::json;
-use vworkspace_api::application_instance::{DeletionPolicy, Suspended};
+use vworkspace_api::application_instance::{Degraded, DeletionPolicy, Endpoint, Ready, Suspended};
 
 use super::*;
 use crate::controllers::application::asking::{Asked, Checked, Question};
+use crate::controllers::application::decide::status::moment;
 use crate::controllers::application::observe::{
-    ChartReading, Dependency, Drift, Leftovers, NamedCheck, Version,
+    Asking, ChartReading, Dependency, Drift, Leftovers, NamedCheck, Version,
 };
 use crate::errands::chart_archive::{ArtifactRef, ChartFacts};
-use crate::errands::probe::Check;
+use crate::errands::probe::{Check, Destination};
+use crate::external_secrets::{Presence, Promised};
 
 pub(super) fn set(app: &mut ApplicationInstance, field: &str, value: serde_json::Value) {
     let mut spec = serde_json::to_value(&app.spec).unwrap();
@@ -49,8 +51,138 @@ fn a_window_of_the_policy_counts_like_one_of_the_spec() {
     let (app, mut world) = running();
     let windows = "[{name: all, schedule: '* * * * *', duration: 1h, namespaces: [shop]}]";
     let data = [("maintenanceWindows".to_owned(), windows.to_owned())].into();
-    world.policy = CatalogPolicy::read(&data).map_err(|error| error.to_string());
+    world.policy = CatalogPolicy::read(&data);
     assert_conditions!(plan(&app, &world, noon()), { Suspended: True/MaintenanceWindow });
+}
+
+/// A policy with this list of windows.
+fn policy_of(windows: &str) -> CatalogPolicy {
+    CatalogPolicy::read(&[("maintenanceWindows".to_owned(), windows.to_owned())].into())
+}
+
+/// Open from eleven to one, by the policy.
+const FREEZE: &str = "{name: freeze, schedule: 0 11 * * *, duration: 2h}";
+const BAD: &str = "{name: typo, schedule: 0 11 * * *, duration: 2h, timeZone: Mars/Base}";
+
+#[test]
+fn a_freeze_of_the_policy_is_not_lifted_by_a_bad_window_of_the_spec_or_of_the_policy() {
+    let bad_of_spec =
+        json!([{"name": "mine", "schedule": "0 1 * * *", "duration": "2h", "timeZone": "Mars/Base"}]);
+    let bad_of_policy = format!("[{BAD}, {FREEZE}]");
+    let table = [
+        (json!([]), format!("[{FREEZE}]"), "False/NotBlocked"),
+        (bad_of_spec, format!("[{FREEZE}]"), "True/InvalidSpec"),
+        (json!([]), bad_of_policy, "True/PolicyDenied"),
+    ];
+    for (of_spec, of_policy, blocked) in table {
+        let (app, world) = with("maintenanceWindows", of_spec);
+        let world = World { policy: policy_of(&of_policy), ..world };
+        let plan = plan(&at_version(app, "1.3.0"), &world, noon());
+        assert_conditions!(plan, { Suspended: True/MaintenanceWindow, Ready: True/HelmReleaseReady });
+        assert!(
+            message(&plan, "Suspended").contains("policy's maintenance window 'freeze' is open"),
+            "{of_policy}"
+        );
+        assert!(told(&plan).contains(&format!("Blocked: {blocked}")), "{:?}", told(&plan));
+        let [release] = plan.children.as_slice() else { panic!("{:?}", plan.children) };
+        assert_eq!(release.at("/spec/suspend"), Some(&json!(true)));
+    }
+}
+
+#[test]
+fn what_was_closed_when_the_policy_could_be_read_stays_closed_until_it_can_be_again() {
+    let (app, world) = running();
+    let frozen = World { policy: policy_of(&format!("[{FREEZE}]")), ..world };
+    let app = after(app.clone(), &plan(&app, &frozen, noon()));
+    let typo = FREEZE.replace("2h", "2h, timeZone: Mars/Base");
+    // What the policy became; what the instance says then, and what the message names.
+    let table = [
+        (
+            policy_of(&format!("[{typo}]")),
+            "True/MaintenanceWindow",
+            "line 1: maintenanceWindows['freeze'].timeZone",
+        ),
+        (policy_of("a: b"), "True/MaintenanceWindow", "key maintenanceWindows, line 1"),
+        (CatalogPolicy::unreadable("it is no map"), "True/MaintenanceWindow", "it is no map"),
+        (
+            CatalogPolicy::read(&[("maintenanceWindow".to_owned(), FREEZE.to_owned())].into()),
+            "True/MaintenanceWindow",
+            "key maintenanceWindow:",
+        ),
+        // It can be read: only its own time decides.
+        (policy_of(&format!("[{BAD}, {}]", FREEZE.replace("11", "15"))), "False/Active", ""),
+        (policy_of("[]"), "False/Active", ""),
+        // Deleted.
+        (CatalogPolicy::default(), "False/Active", ""),
+        // Another key says nothing about windows.
+        (
+            CatalogPolicy::read(&[("allowedChartSources".to_owned(), "[x]".to_owned())].into()),
+            "False/Active",
+            "",
+        ),
+    ];
+    for (policy, said, named) in table {
+        let world = World { policy, ..frozen.clone() };
+        let first = plan(&app, &world, noon());
+        assert!(
+            told(&first).contains(&format!("Suspended: {said}")),
+            "{:?} {:?}",
+            told(&first),
+            world.policy
+        );
+        let told = message(&first, "Suspended");
+        assert!(told.contains(named), "no {named} in {told}");
+        // Also on the next look, and long after the window would have closed.
+        let app = after(app.clone(), &first);
+        let later = plan(&app, &world, "2026-01-01T20:00:00Z".parse().unwrap());
+        assert_eq!(message(&later, "Suspended"), told);
+        // And it goes on when the policy can be read again.
+        let mended = World { policy: frozen.policy.clone(), ..world };
+        let mended = plan(&after(app, &later), &mended, "2026-01-01T20:00:00Z".parse().unwrap());
+        assert_conditions!(mended, { Suspended: False/Active });
+    }
+}
+
+#[test]
+fn a_window_of_the_spec_opens_and_closes_although_the_policy_cannot_be_read() {
+    let window = json!([{"name": "night", "schedule": "0 11 * * *", "duration": "2h"}]);
+    let (app, world) = with("maintenanceWindows", window);
+    let world = World { policy: policy_of(&format!("[{BAD}]")), ..world };
+    let inside = plan(&app, &world, noon());
+    assert_conditions!(inside, { Suspended: True/MaintenanceWindow });
+    assert!(message(&inside, "Suspended").starts_with("The spec's maintenance window 'night' is open"));
+    let app = after(app, &inside);
+    let over = plan(&app, &world, "2026-01-01T14:00:00Z".parse().unwrap());
+    assert_conditions!(over, { Suspended: False/Active, Blocked: False/NotBlocked });
+    // Nobody lifts it by making it bad; taking it away does.
+    let bad = |zone: &str| {
+        let mut app = app.clone();
+        app.spec.maintenance_windows[0].time_zone = zone.to_owned();
+        plan(&app, &world, noon())
+    };
+    assert_conditions!(bad("Mars/Base"), { Suspended: True/MaintenanceWindow, Blocked: True/InvalidSpec });
+    assert!(message(&bad("Mars/Base"), "Suspended").contains("spec.maintenanceWindows['night'].timeZone"));
+    let removed = edited(app.clone(), |app| app.spec.maintenance_windows.clear());
+    assert_conditions!(plan(&removed, &world, noon()), { Suspended: False/Active });
+}
+
+#[test]
+fn what_runs_is_not_called_forbidden_because_a_line_of_the_allowed_sources_cannot_be_read() {
+    let (app, world) = running();
+    let sources =
+        |text: &str| CatalogPolicy::read(&[("allowedChartSources".to_owned(), text.to_owned())].into());
+    let table = [
+        ("[oci://elsewhere.example, registry.example]", "False/NotBlocked", "True/PolicyDenied"),
+        ("[oci://elsewhere.example]", "True/MissingChartSource", "True/MissingChartSource"),
+        ("[oci://registry.example, elsewhere.example]", "False/NotBlocked", "True/PolicyDenied"),
+    ];
+    for (text, runs, changed) in table {
+        let world = World { policy: sources(text), ..world.clone() };
+        let plans = [plan(&app, &world, noon()), plan(&at_version(app.clone(), "1.3.0"), &world, noon())];
+        for (plan, said) in plans.iter().zip([runs, changed]) {
+            assert!(told(plan).contains(&format!("Blocked: {said}")), "{text}: {:?}", told(plan));
+        }
+    }
 }
 
 #[test]
@@ -79,7 +211,7 @@ fn a_secret_among_inline_values_is_refused_without_being_quoted() {
 fn a_source_that_is_not_allowed_blocks_and_one_that_is_does_not() {
     let allowing = |source: &str| {
         let data = [("allowedChartSources".to_owned(), format!("['{source}']"))].into();
-        let policy = CatalogPolicy::read(&data).map_err(|error| error.to_string());
+        let policy = CatalogPolicy::read(&data);
         plan(&instance(), &World { policy, ..empty() }, noon())
     };
     let refused = allowing("oci://elsewhere.example");
@@ -91,13 +223,14 @@ fn a_source_that_is_not_allowed_blocks_and_one_that_is_does_not() {
 
 #[test]
 fn a_policy_that_cannot_be_read_holds_changes_back() {
-    let world = World { policy: Err("key allowedChartSources, line 1: no list".to_owned()), ..empty() };
+    let policy = CatalogPolicy::unreadable("its data is no map");
+    let world = World { policy: policy.clone(), ..empty() };
     let plan = plan(&instance(), &world, noon());
     assert_conditions!(plan, { Blocked: True/PolicyDenied });
     assert_eq!(plan.children, []);
 
     let (app, world) = running();
-    let world = World { policy: Err("broken".to_owned()), ..world };
+    let world = World { policy, ..world };
     assert_conditions!(super::plan(&app, &world, noon()), { Blocked: False/NotBlocked, Ready: True/HelmReleaseReady });
 }
 
@@ -119,8 +252,8 @@ fn a_change_waits_for_what_it_depends_on_and_what_runs_does_not() {
 fn check(checked: Option<Checked>) -> NamedCheck {
     let spec = serde_json::from_value(json!({"name": "web", "tcp": {"service": "web", "port": 80}})).unwrap();
     let check = Check::new("shop", &spec).unwrap();
-    let asked = Asked { check, interval: Duration::from_secs(1), threshold: 3 };
-    NamedCheck { name: "web".to_owned(), asked: Ok(asked), checked }
+    let asked = Asked { check, to: Destination::Pods, interval: Duration::from_secs(1), threshold: 3 };
+    NamedCheck { name: "web".to_owned(), asking: Asking::Asked(asked), looks_at: None, checked }
 }
 
 #[test]
@@ -174,11 +307,11 @@ fn a_certificate_that_is_not_issued_is_waited_for() {
         "metadata": {"name": "web", "namespace": "shop"},
         "spec": {"secretName": "web-tls", "issuerRef": {"name": "letsencrypt"}}}))
     .unwrap();
-    let waiting = World { certificates: Some(vec![certificate]), ..world.clone() };
+    let waiting = World { certificates: Found::Objects(vec![certificate]), ..world.clone() };
     let plan_ = plan(&app, &waiting, noon());
     assert_conditions!(plan_, { Ready: False/WaitingForCertificate });
     assert!(message(&plan_, "Ready").contains("letsencrypt"));
-    let none = World { certificates: Some(Vec::new()), ..world };
+    let none = World { certificates: Found::Objects(Vec::new()), ..world };
     assert_conditions!(plan(&after(app, &plan_), &none, noon()), { Ready: True/HelmReleaseReady });
 }
 
@@ -193,14 +326,84 @@ fn an_integration_that_is_not_installed_blocks() {
     }
 }
 
+/// An ExternalSecret `db` that is not synced.
+fn unsynced(secret: Presence) -> Found<Promised> {
+    let ready =
+        json!({"type": "Ready", "status": "False", "reason": "SecretSyncedError", "message": "no answer"});
+    let external = json!({
+        "metadata": {"name": "db", "namespace": "shop"},
+        "status": {"conditions": [ready], "refreshTime": "2026-01-01T11:00:00Z"}});
+    Found::Objects(vec![Promised { external: serde_json::from_value(external).unwrap(), secret }])
+}
+
 #[test]
-fn an_external_secret_that_is_not_synced_blocks_and_is_named() {
+fn an_external_secret_without_its_secret_blocks_and_is_named() {
     let (app, world) = running();
-    let secret =
-        serde_json::from_value(json!({"metadata": {"name": "web-outside", "namespace": "shop"}})).unwrap();
-    let plan = plan(&app, &World { external_secrets: Some(vec![secret]), ..world }, noon());
+    let plan = plan(&app, &World { external_secrets: unsynced(Presence::Absent), ..world }, noon());
     assert_conditions!(plan, { Ready: False/WaitingForSecret, Blocked: True/MissingSecret, Stalled: False/NotStalled });
-    assert!(message(&plan, "Blocked").contains("web-outside"));
+    assert!(message(&plan, "Blocked").contains("ExternalSecret shop/db"));
+    assert_eq!(plan.interests.len(), 1, "its Secret is looked for");
+}
+
+#[test]
+fn an_external_secret_that_could_not_be_refreshed_is_a_warning_while_its_secret_is_there() {
+    let (app, world) = running();
+    let seen = |secret| World { external_secrets: unsynced(secret), ..world.clone() };
+    let stale = plan(&app, &seen(Presence::Present), noon());
+    assert_conditions!(stale, {
+        Ready: True/HelmReleaseReadyWithWarnings, Blocked: False/NotBlocked, Reconciling: False/Stable });
+    let told = message(&stale, "Ready");
+    assert!(told.contains("ExternalSecret shop/db is not synced: SecretSyncedError, no answer"), "{told}");
+    assert_eq!(stale.interests.len(), 1, "until it is synced its Secret may go");
+
+    let app = after(app, &stale);
+    assert_conditions!(plan(&app, &world, noon()), { Ready: True/HelmReleaseReady });
+    let gone = plan(&app, &seen(Presence::Absent), noon());
+    assert_conditions!(gone, { Ready: False/WaitingForSecret, Blocked: True/MissingSecret });
+    assert_conditions!(plan(&after(app, &gone), &world, noon()), { Ready: True/HelmReleaseReady, Blocked: False/Unblocked });
+    assert_eq!(plan(&instance(), &world, noon()).interests, [], "nothing is looked for without need");
+}
+
+#[test]
+fn what_was_said_stays_while_nobody_knows_whether_the_secret_is_there() {
+    let (app, world) = running();
+    let seen = |secret| World { external_secrets: unsynced(secret), ..world.clone() };
+    for secret in [Presence::Absent, Presence::Present] {
+        let before = plan(&app, &seen(secret), noon());
+        let restarted = plan(&after(app.clone(), &before), &seen(Presence::NotYet), noon());
+        assert_eq!(restarted.status, before.status, "{secret:?}");
+        assert_eq!(restarted.interests.len(), 1);
+    }
+    let running = plan(&app, &seen(Presence::NotYet), noon());
+    assert_eq!(Some(&running.status), app.status.as_ref(), "it ran before it could not be refreshed");
+    // A Secret that was missing for another reason says nothing of this one.
+    let first = instance();
+    let installed = World {
+        external_secrets: unsynced(Presence::NotYet),
+        ..self::world(fetched(&first, DIGEST_1_2), released(&first, "1.2.0", DIGEST_1_2))
+    };
+    let unknown = plan(&first, &installed, noon());
+    assert_conditions!(unknown, { Ready: Unknown/Reconciling, Reconciling: True/Reconciling, Blocked: False/NotBlocked });
+}
+
+#[test]
+fn a_check_whose_service_is_not_asked_fails_and_one_whose_service_was_not_seen_yet_waits() {
+    let (app, world) = running();
+    let asking = |asking| {
+        let looks_at = Some(looking::checked_service("shop", "web"));
+        World { checks: vec![NamedCheck { asking, looks_at, ..check(None) }], ..world.clone() }
+    };
+    let why = "Service shop/web is of type ExternalName and leads to 'db.other.svc'";
+    let refused = plan(&app, &asking(Asking::Refused(why.to_owned())), noon());
+    assert_conditions!(refused, { Ready: False/EndpointUnreachable, Degraded: True/EndpointUnreachable });
+    assert_eq!(message(&refused, "Ready"), format!("Check 'web' fails: {why}."));
+    assert_eq!((refused.errands.len(), refused.interests.len()), (0, 1), "watched, not asked");
+
+    let unseen = plan(&app, &asking(Asking::NotYet), noon());
+    assert_conditions!(unseen, { Ready: True/HelmReleaseReady });
+    assert_eq!((unseen.errands.len(), unseen.interests.len()), (0, 1));
+    let uninstalled = World { checks: asking(Asking::NotYet).checks, ..empty() };
+    assert_eq!(plan(&instance(), &uninstalled, noon()).interests, [], "not looked for before it is asked");
 }
 
 #[test]
@@ -316,6 +519,7 @@ fn a_referenced_source_must_be_there_and_have_the_version_that_is_asked_for() {
     assert_conditions!(plan(&app, &empty(), noon()), { Blocked: True/MissingChartSource });
     let with_tag = |tag: &str| {
         let mut source = Source::default();
+        source.spec.url = "oci://registry.example/charts/web".to_owned();
         source.spec.reference.tag = tag.to_owned();
         plan(&app, &World { source: Seen::Known(Sight::Present(source)), ..empty() }, noon())
     };
@@ -353,6 +557,7 @@ fn a_version_that_the_referenced_source_does_not_have_needs_a_person_and_what_ru
         json!({"sourceRef": {"kind": "OCIRepository", "name": "charts"}, "name": "web", "version": "1.2.0"});
     set(&mut app, "chart", reference);
     let mut source = fetched(&app, DIGEST_1_2);
+    source.spec.url = "oci://registry.example/charts/web".to_owned();
     source.spec.reference.tag = "1.2.0".to_owned();
     let world = world(source, released(&app, "1.2.0", DIGEST_1_2));
     let app = after(app.clone(), &plan(&app, &world, noon()));
@@ -382,8 +587,12 @@ fn a_deletion_that_is_refused_says_so() {
     let (mut app, world) = running();
     app.metadata.deletion_timestamp = Some(Time(noon()));
     let words = "failed to delete HelmRelease shop/web: no deletions on Sundays".to_owned();
-    let refusals =
-        vec![Refusal { object: "HelmRelease shop/web".to_owned(), cause: Cause::Forbidden, message: words }];
+    let refusals = vec![Refusal {
+        object: "HelmRelease shop/web".to_owned(),
+        deed: Deed::Make,
+        cause: Cause::Forbidden,
+        message: words,
+    }];
     let plan = plan(&app, &World { refusals, ..world }, noon());
     assert!(message(&plan, "Deleting").contains("no deletions on Sundays"));
 }
@@ -430,7 +639,7 @@ fn a_certificate_wakes_the_plan_when_it_expires() {
         "metadata": {"name": "web", "namespace": "shop"},
         "status": {"notAfter": "2026-01-02T00:00:00Z", "conditions": [{"type": "Ready", "status": "True"}]}}))
     .unwrap();
-    let plan = plan(&app, &World { certificates: Some(vec![certificate]), ..world }, noon());
+    let plan = plan(&app, &World { certificates: Found::Objects(vec![certificate]), ..world }, noon());
     assert_eq!(plan.wake_at, Some("2026-01-02T00:00:00Z".parse().unwrap()));
 }
 
@@ -461,10 +670,149 @@ fn a_pause_that_flux_could_not_be_told_of_is_no_pause() {
     let (app, world) = running();
     let app = edited(app, |app| app.spec.suspend = true);
     let words = "failed to apply HelmRelease shop/web: no changes on Sundays".to_owned();
-    let refusals =
-        vec![Refusal { object: "HelmRelease shop/web".to_owned(), cause: Cause::Forbidden, message: words }];
+    let refusals = vec![Refusal {
+        object: "HelmRelease shop/web".to_owned(),
+        deed: Deed::Make,
+        cause: Cause::Forbidden,
+        message: words,
+    }];
     let untold = plan(&app, &World { refusals, ..world.clone() }, noon());
     assert_conditions!(untold, { Suspended: False/Active });
     assert!(message(&untold, "Suspended").contains("no changes on Sundays"));
     assert_conditions!(plan(&app, &world, noon()), { Suspended: True/ManuallySuspended });
+}
+
+#[test]
+fn a_release_that_cannot_be_listed_is_not_taken_for_absent() {
+    let (app, known) = running();
+    let why = || "helmreleases.helm.toolkit.fluxcd.io cannot be listed: forbidden".to_owned();
+    let hidden = World { release: Sight::Unknown(why()), ..known };
+    let plan = plan(&app, &hidden, noon());
+    assert_conditions!(plan, { Ready: Unknown/Reconciling, Blocked: True/MissingDependencies });
+    assert!(plan.children.is_empty() && plan.deletions.is_empty(), "nothing is done blindly");
+    assert!(plan.status.conditions.get("Ready").unwrap().message.contains("cannot be listed"));
+}
+
+#[test]
+fn an_optional_kind_that_cannot_be_listed_holds_back_only_who_asks_for_it() {
+    let (app, known) = running();
+    let why = || "the conversion webhook does not answer".to_owned();
+    let hidden = World {
+        certificates: Found::Unlisted(why()),
+        external_secrets: Found::Unlisted(why()),
+        services: Found::Unlisted(why()),
+        ingresses: Found::Unlisted(why()),
+        is_drift_seen: false,
+        ..known
+    };
+    assert_conditions!(plan(&app, &hidden, noon()), { Ready: True/HelmReleaseReady, Blocked: False/NotBlocked });
+    let asking = edited(app, |app| app.spec.integrations.cert_manager.enabled = true);
+    let plan = plan(&asking, &hidden, noon());
+    assert_conditions!(plan, { Blocked: True/MissingDependencies });
+    let message = &plan.status.conditions.get("Blocked").unwrap().message;
+    assert!(message.contains("webhook does not answer, and spec.integrations.certManager"), "{message}");
+}
+
+#[test]
+fn what_was_seen_stays_said_while_it_cannot_be_listed() {
+    let (app, known) = running();
+    let endpoint =
+        Endpoint { name: "web".to_owned(), url: "http://web".to_owned(), type_: None, notes: None };
+    let app = edited(app, |app| app.status.as_mut().unwrap().endpoints = vec![endpoint.clone()]);
+    let told = |world: &World| plan(&app, world, noon()).status.endpoints;
+    let hidden = World { services: Found::Unlisted("no".to_owned()), ..known.clone() };
+    assert_eq!((told(&hidden), told(&known)), (vec![endpoint], vec![]));
+
+    let drifted = Drift { seen_at: noon(), message: "ConfigMap/shop/web changed".to_owned() };
+    let app = after(app.clone(), &plan(&app, &World { drift: Some(drifted), ..known.clone() }, noon()));
+    let unseen = World { is_drift_seen: false, ..known.clone() };
+    assert_conditions!(plan(&app, &unseen, noon()), { Degraded: True/Drifted });
+    assert_conditions!(plan(&app, &known, noon()), { Degraded: False/Recovered });
+
+    let mut waiting = app.clone();
+    let at = moment(&waiting, noon());
+    waiting.status.as_mut().unwrap().conditions.set(
+        Ready::WaitingForCertificate,
+        "web-tls is not issued",
+        at,
+    );
+    let unseen = World { certificates: Found::Unlisted("no".to_owned()), ..known.clone() };
+    assert_conditions!(plan(&waiting, &unseen, noon()), { Ready: False/WaitingForCertificate });
+    let none = World { certificates: Found::Objects(Vec::new()), ..known };
+    assert_conditions!(plan(&waiting, &none, noon()), { Ready: True/HelmReleaseReady });
+}
+
+#[test]
+fn what_is_refused_when_it_is_only_cleared_away_holds_no_change_back() {
+    let (app, known) = running();
+    let refused = |deed, cause| {
+        let object = "OCIRepository shop/web-candidate".to_owned();
+        let refusal = Refusal { object, deed, cause, message: "no".to_owned() };
+        plan(&app, &World { refusals: vec![refusal], ..known.clone() }, noon())
+    };
+    assert_conditions!(refused(Deed::Clear, Cause::Unavailable), { Blocked: False/NotBlocked, Reconciling: False/Stable });
+    assert_conditions!(refused(Deed::Clear, Cause::Forbidden), { Ready: True/HelmReleaseReady, Blocked: True/PolicyDenied });
+    assert_conditions!(refused(Deed::Make, Cause::Unavailable), { Reconciling: True/ChangePending });
+}
+
+#[test]
+fn trouble_that_was_seen_is_not_over_because_nobody_can_look() {
+    let unlisted = || "cannot be listed".to_owned();
+    let (app, known) = running();
+    let missing = World { external_secrets: unsynced(Presence::Absent), ..known.clone() };
+    let waiting = after(app.clone(), &plan(&app, &missing, noon()));
+    let unseen = World { external_secrets: Found::Unlisted(unlisted()), ..known.clone() };
+    assert_conditions!(plan(&waiting, &unseen, noon()), { Ready: False/WaitingForSecret, Blocked: True/MissingSecret });
+    assert_conditions!(plan(&app, &unseen, noon()), { Ready: True/HelmReleaseReady, Blocked: False/NotBlocked });
+
+    let (asking, known) = with("integrations", json!({"ingress": {"enabled": true}}));
+    let unserved = plan(&asking, &known, noon());
+    assert_conditions!(unserved, { Ready: False/EndpointUnreachable, Degraded: True/EndpointUnreachable });
+    let unseen = World { ingresses: Found::Unlisted(unlisted()), ..known.clone() };
+    let still = plan(&after(asking, &unserved), &unseen, noon());
+    assert_conditions!(still, { Ready: False/EndpointUnreachable, Degraded: True/EndpointUnreachable });
+
+    let mut degraded = app;
+    let at = moment(&degraded, noon());
+    let conditions = &mut degraded.status.as_mut().unwrap().conditions;
+    conditions.set(Degraded::ChartUnreachable, "no answer", at);
+    let unseen = World { source: Seen::Known(Sight::Unknown(unlisted())), ..known.clone() };
+    assert_conditions!(plan(&degraded, &unseen, noon()), { Degraded: True/ChartUnreachable });
+    assert_conditions!(plan(&degraded, &known, noon()), { Degraded: False/Recovered });
+}
+
+#[test]
+fn a_release_that_we_suspended_goes_on_whatever_was_said_meanwhile_and_is_not_active_before_it_does() {
+    let (app, known) = running();
+    // Suspended by us, then paused by annotation, then blocked: only the release still knows.
+    let Sight::Present(live) = known.release.clone() else { panic!("no release") };
+    let ours = children::as_it_is(&app, &live, children::Suspension::On);
+    assert_eq!(ours.annotation("apps.vworkspace.io/suspended"), Some("true"));
+    let mut held = live.clone();
+    held.spec = json!({"suspend": true});
+    held.metadata
+        .annotations
+        .get_or_insert_default()
+        .insert("apps.vworkspace.io/suspended".to_owned(), "true".to_owned());
+    let suspended = World { release: Sight::Present(held), ..known.clone() };
+    let blocked = edited(app, |app| set(app, "dependsOn", json!([{"name": "db"}])));
+    let blocked = at_version(blocked, "1.3.0");
+    let dependency = vec![Dependency { name: "db".to_owned(), lacks: Some("does not exist".to_owned()) }];
+    let suspended = World { dependencies: dependency, ..suspended };
+    let resumes = plan(&blocked, &suspended, noon());
+    let [child] = resumes.children.as_slice() else { panic!("{:?}", resumes.children) };
+    assert_eq!(child.at("/spec/suspend"), Some(&json!(false)));
+    assert_eq!(child.annotation("apps.vworkspace.io/suspended"), None);
+
+    let object = "HelmRelease shop/web".to_owned();
+    let refusal =
+        Refusal { object, deed: Deed::Make, cause: Cause::Unavailable, message: "no answer".to_owned() };
+    let refused = plan(&blocked, &World { refusals: vec![refusal], ..suspended.clone() }, noon());
+    assert_conditions!(refused, { Suspended: True/ManuallySuspended });
+    assert!(message(&refused, "Suspended").contains("could not be resumed: no answer"));
+    // Somebody else's pause is theirs.
+    let mut theirs = live;
+    theirs.spec = json!({"suspend": true});
+    let theirs = World { release: Sight::Present(theirs), ..suspended };
+    assert_eq!(plan(&blocked, &theirs, noon()).children, []);
 }

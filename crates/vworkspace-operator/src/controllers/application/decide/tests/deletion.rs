@@ -1,9 +1,10 @@
 //! What is done and said when an instance goes.
 
 use operator_kit::{Absence, ObjectKey};
-use vworkspace_api::application_instance::DeletionPolicy;
+use vworkspace_api::application_instance::{ChartSourceKind, DeletionPolicy};
 
 use super::*;
+use crate::controllers::application::observe::Leftovers;
 
 #[test]
 fn deletion_deletes_the_release_waits_for_flux_and_lets_go() {
@@ -21,10 +22,11 @@ fn deletion_deletes_the_release_waits_for_flux_and_lets_go() {
 
     let done = plan(&app, &World { release: Sight::Absent, ..known.clone() }, noon());
     assert_eq!((done.deletions.len(), done.finalizer), (0, Finalizer::Release));
-    assert_eq!(done.gone, [Absence::of::<HelmRelease>(ObjectKey::namespaced("shop", "web"))]);
+    assert!(done.gone.contains(&Absence::of::<HelmRelease>(ObjectKey::namespaced("shop", "web"))));
     // A cache that is behind shows no release either: what the API server said of it is told.
     let refusal = Refusal {
         object: "HelmRelease shop/web".to_owned(),
+        deed: Deed::Clear,
         cause: Cause::StillThere,
         message: "HelmRelease shop/web is still there".to_owned(),
     };
@@ -58,4 +60,96 @@ fn an_orphaned_release_is_suspended_before_it_is_deleted() {
     release.spec = serde_json::json!({"suspend": true});
     let second = plan(&app, &World { release: Sight::Present(release), ..known }, noon());
     assert_eq!((second.children.len(), second.deletions.len()), (0, 1));
+}
+
+#[test]
+fn our_own_sources_go_after_the_release_and_are_waited_for() {
+    let (app, known) = running();
+    let app = deleted(app);
+    let Seen::Known(Sight::Present(source)) = known.source.clone() else { panic!("no source") };
+    let own = |source: Source| Ok(vec![(ChartSourceKind::OciRepository, source)]);
+    let with_release = plan(&app, &World { own_sources: own(source.clone()), ..known.clone() }, noon());
+    assert_eq!(with_release.deletions.len(), 1, "the release first");
+    assert!(with_release.deletions[0].id().to_string().starts_with("HelmRelease"));
+
+    let gone = World { release: Sight::Absent, own_sources: own(source.clone()), ..known };
+    let first = plan(&app, &gone, noon());
+    assert_eq!((first.deletions.len(), first.finalizer), (1, Finalizer::Hold));
+    assert!(first.deletions[0].id().to_string().starts_with("OCIRepository"));
+    let orphaned = edited(app.clone(), |app| app.spec.deletion_policy = DeletionPolicy::Orphan);
+    assert_eq!(plan(&orphaned, &gone, noon()).deletions.len(), 1, "also if the application stays");
+
+    let mut going = source;
+    going.metadata.deletion_timestamp.clone_from(&app.metadata.deletion_timestamp);
+    going.metadata.finalizers = Some(vec!["finalizers.fluxcd.io".to_owned()]);
+    let waiting = plan(&app, &World { own_sources: own(going), ..gone.clone() }, noon());
+    assert_eq!((waiting.deletions.len(), waiting.finalizer), (0, Finalizer::Hold));
+    assert_conditions!(waiting, { Deleting: True/WaitingForChildResources });
+    let message = &waiting.status.conditions.get("Deleting").unwrap().message;
+    assert_eq!(message, "Still terminating: OCIRepository web (held by finalizers.fluxcd.io).");
+    let last = plan(&app, &World { own_sources: Ok(Vec::new()), ..gone }, noon());
+    assert_eq!((last.gone.len(), last.finalizer), (4, Finalizer::Release));
+}
+
+#[test]
+fn what_cannot_be_seen_is_not_gone_unless_the_whole_namespace_goes() {
+    let (app, known) = running();
+    let app = deleted(app);
+    let forbidden = || "helmreleases.helm.toolkit.fluxcd.io cannot be listed: forbidden".to_owned();
+    let table = [
+        ("the release", World { release: Sight::Unknown(forbidden()), ..known.clone() }),
+        (
+            "what is left of it",
+            World {
+                release: Sight::Absent,
+                leftovers: Leftovers::Hidden(vec![forbidden()]),
+                ..known.clone()
+            },
+        ),
+        ("a source", World { release: Sight::Absent, own_sources: Err(forbidden()), ..known }),
+    ];
+    for (name, hidden) in table {
+        let looks = |world: &World| {
+            let namespace = crate::controllers::application::looking::namespace(&app).unwrap();
+            plan(&app, world, noon()).interests.contains(&namespace)
+        };
+        assert!(!looks(&hidden), "{name}: where the rights do not go with the namespace it tells nothing");
+        let hidden = World { has_rights_in_namespace_only: true, ..hidden };
+        assert!(looks(&hidden), "{name}: the namespace is looked at");
+        let held = plan(&app, &hidden, noon());
+        assert_eq!(held.finalizer, Finalizer::Hold, "{name}");
+        assert_conditions!(held, { Deleting: True/WaitingForChildResources });
+        assert!(format!("{:?}", held.status.conditions).contains("forbidden"), "{name}");
+        let going = World { is_namespace_ending: true, ..hidden };
+        let done = plan(&app, &going, noon());
+        assert_eq!((done.finalizer, done.gone.len()), (Finalizer::Release, 0), "{name}");
+    }
+}
+
+#[test]
+fn an_application_that_is_let_go_of_is_not_said_to_be_uninstalled() {
+    let (app, known) = running();
+    let app = deleted(edited(app, |app| app.spec.deletion_policy = DeletionPolicy::Orphan));
+    let going = |suspended: bool| {
+        let Sight::Present(mut release) = known.release.clone() else { panic!("no release") };
+        release.spec = serde_json::json!({"suspend": suspended});
+        release.metadata.deletion_timestamp.clone_from(&app.metadata.deletion_timestamp);
+        let plan = plan(&app, &World { release: Sight::Present(release), ..known.clone() }, noon());
+        plan.status.conditions.get("Deleting").unwrap().message.clone()
+    };
+    assert_eq!(going(true), "The release is let go of: it keeps running.");
+    assert!(going(false).contains("although spec.deletionPolicy is Orphan"), "{}", going(false));
+}
+
+#[test]
+fn a_release_is_deleted_only_as_it_was_seen() {
+    let (app, known) = running();
+    let Sight::Present(mut release) = known.release.clone() else { panic!("no release") };
+    release.metadata.resource_version = Some("7".to_owned());
+    let plan = plan(&deleted(app), &World { release: Sight::Present(release.clone()), ..known }, noon());
+    let seen = crate::controllers::application::children::delete_release(&release).unwrap();
+    assert_eq!(plan.deletions, [seen]);
+    release.metadata.resource_version = Some("8".to_owned());
+    let since = crate::controllers::application::children::delete_release(&release).unwrap();
+    assert_ne!(plan.deletions, [since], "one that was resumed meanwhile would be uninstalled");
 }

@@ -8,7 +8,7 @@ use vworkspace_api::application_instance::{DeletionPolicy, Ready};
 
 fn refusal() -> Vec<Refusal> {
     let object = "OCIRepository shop/web".to_owned();
-    vec![Refusal { object, cause: Cause::Forbidden, message: "is forbidden".to_owned() }]
+    vec![Refusal { object, deed: Deed::Make, cause: Cause::Forbidden, message: "is forbidden".to_owned() }]
 }
 
 fn release_of(world: &World) -> HelmRelease {
@@ -127,6 +127,27 @@ fn a_failure_of_a_suspended_release_is_told_and_nobody_tries_again() {
     source.status.observed_generation = 2;
     let plan = plan(&app, &world(source, suspended(release)), noon());
     assert_conditions!(plan, { Ready: False/HelmReleaseFailed, Reconciling: True/ChangePending, Degraded: True/HelmReleaseDegraded, Stalled: False/NotStalled });
+}
+
+#[test]
+fn a_helm_test_that_failed_is_a_failure_also_while_the_release_is_suspended() {
+    let (app, known) = running();
+    let app = edited(app, |app| app.spec.suspend = true);
+    let test =
+        [("Released", "True", "InstallSucceeded", ""), ("TestSuccess", "False", "TestFailed", "web-fails")];
+    // Flux leaves the last word as it was, or forgets it at its next look and keeps that it has given up.
+    let words = [
+        ("Ready", "False", "TestFailed", "web-fails"),
+        ("Ready", "Unknown", "Progressing", "Fulfilling prerequisites"),
+    ];
+    let stalled = ("Stalled", "True", "RetriesExceeded", "Failed to install after 1 attempt(s)");
+    for ready in words {
+        let mut release = suspended(release_of(&known));
+        release.status.conditions = says(&[&[ready, stalled][..], &test[..]].concat());
+        let plan = plan(&app, &world(source_of(&known), release), noon());
+        assert_conditions!(plan, { Ready: False/HelmReleaseFailed, Reconciling: True/ChangePending });
+        assert_eq!(ready_message(&plan), "web-fails");
+    }
 }
 
 #[test]
@@ -406,7 +427,7 @@ fn a_pause_of_a_release_whose_source_is_only_an_address_leaves_it_ready_whatever
     let Seen::Known(Sight::Present(source)) = &mut known.source else { panic!("no source") };
     source.spec.type_ = "oci".to_owned();
     source.status = Default::default();
-    source.metadata.labels = None;
+    source.metadata.annotations = None;
     let paused = edited(app, |app| app.spec.suspend = true);
     let mut release = suspended(release_of(&known));
     release.metadata.generation = Some(2);

@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
-
-use crate::one_line::one_line;
+use super::schema::Schema;
 
 /// Properties inside properties, and references, that are followed.
 const DEPTH_LIMIT: usize = 32;
@@ -12,7 +10,8 @@ const DEPTH_LIMIT: usize = 32;
 const VISIT_LIMIT: usize = 20_000;
 /// More than anybody would put right at once.
 const FOUND_LIMIT: usize = 256;
-const LONGEST_NOTE: usize = 200;
+/// Bytes of all that is found together: it is kept for as long as the chart is in use.
+const ROOM: usize = 128 * 1024;
 
 /// A key of a chart's values that is deprecated.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,80 +23,89 @@ pub(crate) struct DeprecatedValue {
 
 /// Every property with `deprecated: true` that is reached by `properties`, `allOf` and references within the schema, in
 /// the order of paths. What lies beyond the limits is left out.
-pub(super) fn deprecated_values(schema: &Value) -> Vec<DeprecatedValue> {
-    let mut walk =
-        Walk { root: schema, visits: 0, references: Vec::new(), path: Vec::new(), found: BTreeMap::new() };
+pub(super) fn deprecated_values(schema: &Schema) -> Vec<DeprecatedValue> {
+    let mut walk = Walk {
+        root: schema,
+        visits: 0,
+        references: Vec::new(),
+        path: Vec::new(),
+        found: BTreeMap::new(),
+        room: ROOM,
+    };
     walk.visit(schema, 0);
-    walk.found.into_iter().map(|(path, note)| DeprecatedValue { path, note }).collect()
+    let owned = |path: Vec<&str>| path.into_iter().map(str::to_owned).collect();
+    let found = walk.found.into_iter();
+    found.map(|(path, note)| DeprecatedValue { path: owned(path), note: note.to_owned() }).collect()
 }
 
 struct Walk<'a> {
-    root: &'a Value,
+    root: &'a Schema,
     visits: usize,
-    /// Those being followed: one that leads to itself is not followed again.
-    references: Vec<&'a str>,
-    path: Vec<String>,
-    found: BTreeMap<Vec<String>, String>,
+    /// What those being followed lead to: one that leads to itself is not followed again.
+    references: Vec<&'a Schema>,
+    path: Vec<&'a str>,
+    found: BTreeMap<Vec<&'a str>, &'a str>,
+    room: usize,
 }
 
 impl<'a> Walk<'a> {
-    fn visit(&mut self, schema: &'a Value, depth: usize) {
+    fn visit(&mut self, schema: &'a Schema, depth: usize) {
         self.visits += 1;
         if depth > DEPTH_LIMIT || self.visits > VISIT_LIMIT {
             return;
         }
         self.note_if_deprecated(schema);
-        if let Some(reference) = schema.get("$ref").and_then(Value::as_str)
-            && let Some(target) = self.target(reference)
-            && !self.references.contains(&reference)
+        if let Some(target) = self.target(schema)
+            && !self.references.iter().any(|known| std::ptr::eq(*known, target))
         {
-            self.references.push(reference);
+            self.references.push(target);
             self.visit(target, depth + 1);
             self.references.pop();
         }
-        for part in schema.get("allOf").and_then(Value::as_array).into_iter().flatten() {
+        for part in &schema.all_of {
             self.visit(part, depth + 1);
         }
-        for (name, property) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
-            self.path.push(name.clone());
+        for (name, property) in schema.properties.iter() {
+            self.path.push(name);
             self.visit(property, depth + 1);
             self.path.pop();
         }
     }
 
-    fn note_if_deprecated(&mut self, schema: &Value) {
-        let marked = schema.get("deprecated").and_then(Value::as_bool) == Some(true);
-        if !marked || self.path.is_empty() || self.found.len() >= FOUND_LIMIT {
+    fn note_if_deprecated(&mut self, schema: &'a Schema) {
+        if !schema.deprecated || self.path.is_empty() {
             return;
         }
-        let referenced =
-            || schema.get("$ref").and_then(Value::as_str).and_then(|reference| self.target(reference));
-        let note = description(schema).or_else(|| referenced().and_then(description)).unwrap_or_default();
-        let note = one_line(note, LONGEST_NOTE);
-        let known = self.found.entry(self.path.clone()).or_default();
-        if known.is_empty() {
-            *known = note;
+        let note = schema.description.as_deref();
+        let note = note.or_else(|| self.target(schema)?.description.as_deref()).unwrap_or_default();
+        if let Some(known) = self.found.get_mut(&self.path) {
+            if known.is_empty() {
+                *known = note;
+            }
+            return;
+        }
+        let size = note.len() + self.path.iter().map(|name| name.len()).sum::<usize>();
+        if self.found.len() < FOUND_LIMIT && size <= self.room {
+            self.room -= size;
+            self.found.insert(self.path.clone(), note);
         }
     }
 
-    /// What a reference within the schema, such as `#/$defs/tls`, points to.
-    fn target(&self, reference: &str) -> Option<&'a Value> {
-        self.root.pointer(reference.strip_prefix('#')?)
+    fn target(&self, schema: &Schema) -> Option<&'a Schema> {
+        self.root.target(schema.reference.as_deref()?)
     }
-}
-
-fn description(schema: &Value) -> Option<&str> {
-    schema.get("description").and_then(Value::as_str)
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
+    use super::super::schema::LONGEST_NAME;
     use super::*;
 
     fn found(schema: &Value) -> Vec<(String, String)> {
-        deprecated_values(schema).into_iter().map(|value| (value.path.join("/"), value.note)).collect()
+        let schema = Schema::read(schema.to_string().as_bytes()).unwrap();
+        deprecated_values(&schema).into_iter().map(|value| (value.path.join("/"), value.note)).collect()
     }
 
     #[test]
@@ -167,5 +175,18 @@ mod tests {
             })
             .collect();
         assert_eq!(found(&json!({"$ref": "#/$defs/0", "$defs": defs})).len(), FOUND_LIMIT);
+    }
+
+    #[test]
+    fn what_is_found_takes_little_room_however_long_its_keys_are() {
+        let nested = (0..20).fold(json!({"deprecated": true}), |inner, level| {
+            let name = format!("{level:0LONGEST_NAME$}");
+            json!({"deprecated": true, "properties": {name: inner}})
+        });
+        let many: serde_json::Map<_, _> =
+            (0..FOUND_LIMIT).map(|number| (number.to_string(), nested.clone())).collect();
+        let size = |(path, note): &(String, String)| path.len() + note.len();
+        let total: usize = found(&json!({"properties": many})).iter().map(size).sum();
+        assert!((ROOM / 2..ROOM + FOUND_LIMIT * DEPTH_LIMIT).contains(&total), "{total} bytes");
     }
 }

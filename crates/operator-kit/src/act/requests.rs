@@ -1,0 +1,328 @@
+//! What a plan asks of the API server, as values: the half of acting that needs no cluster.
+//!
+//! The order is such that whoever comes after a crash can go on: the finalizer stands before the first child, and goes last.
+
+use std::collections::BTreeMap;
+
+use kube::api::{DynamicObject, ObjectMeta};
+use kube::core::ApiResource;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{Deed, Error, difference, finalizer, status};
+use crate::object::{ObjectId, ObjectKey};
+use crate::ownership::Ownership;
+use crate::plan::{Absence, Child, Deletion, Nudge, Plan};
+
+/// Says on a child by which reconcile it was made. Its field manager has the same name in it: so a second one that makes the
+/// same child, because it does not know of the first, meets a field that is owned by another manager, and is refused.
+pub(super) const CREATION_ANNOTATION: &str = "vworkspace.io/creation";
+
+/// What never changes about a controller's objects.
+#[derive(Debug, Clone)]
+pub(crate) struct Terms {
+    /// The controller's own kind.
+    pub(crate) resource: ApiResource,
+    pub(crate) finalizer: &'static str,
+    /// Fields of the status that only tell the time.
+    pub(crate) clocks: &'static [&'static str],
+    pub(crate) ownership: Ownership,
+}
+
+/// One request.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Request {
+    /// The object's own finalizers, as a whole.
+    Finalizers(Vec<String>),
+    Apply(Box<Apply>),
+    /// The name is taken: nothing can be sent.
+    Taken {
+        id: ObjectId,
+        owner: String,
+    },
+    Delete(Deletion),
+    /// Locked by the version that was seen.
+    Annotate {
+        id: ObjectId,
+        annotations: BTreeMap<String, String>,
+        version: Option<String>,
+    },
+    /// The end: the API server itself must say that these are gone, then only these finalizers stay.
+    LetGo {
+        gone: Vec<ObjectId>,
+        finalizers: Vec<String>,
+    },
+    /// The whole status. Sent last, and only if the rest is known to be as it says.
+    Status(Value),
+}
+
+/// A child that is not as it should be.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Apply {
+    pub(crate) id: ObjectId,
+    /// With the hash of what is wanted.
+    pub(crate) desired: DynamicObject,
+    /// As it was seen; nothing if it was not.
+    pub(crate) seen: Option<Seen>,
+    /// The first place that is not as wanted.
+    pub(crate) place: Option<String>,
+}
+
+/// What a write of a child is locked by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Seen {
+    pub(crate) version: String,
+    /// A version alone does not keep an apply from making an object anew that is gone.
+    pub(crate) uid: Option<String>,
+    /// By which reconcile it was made, if it says so.
+    pub(crate) creation: Option<String>,
+}
+
+impl Seen {
+    pub(super) fn of(meta: &ObjectMeta) -> Self {
+        let creation = meta.annotations.as_ref().and_then(|known| known.get(CREATION_ANNOTATION));
+        let version = meta.resource_version.clone().unwrap_or_default();
+        Self { version, uid: meta.uid.clone(), creation: creation.cloned() }
+    }
+}
+
+impl Request {
+    pub(crate) const STATUS_DEED: &str = "status";
+
+    /// What it would do, whatever it is locked by: two that are alike fail alike.
+    pub(crate) fn deed(&self) -> String {
+        match self {
+            Request::Finalizers(finalizers) => format!("finalizers {}", finalizers.join(" ")),
+            Request::Apply(apply) => format!("apply {} {}", apply.id, difference::hash_of(&apply.desired)),
+            Request::Taken { id, .. } => format!("apply {id}, which is taken"),
+            Request::Delete(deletion) => format!("delete {} {}", deletion.id(), deletion.uid),
+            Request::Annotate { id, annotations, .. } => format!("annotate {id} {annotations:?}"),
+            Request::LetGo { .. } => "let go".to_owned(),
+            Request::Status(_) => Self::STATUS_DEED.to_owned(),
+        }
+    }
+
+    pub(crate) fn kind(&self) -> Deed {
+        match self {
+            Request::Finalizers(_) | Request::Apply(_) | Request::Taken { .. } | Request::Status(_) => {
+                Deed::Make
+            }
+            Request::Delete(_) | Request::Annotate { .. } | Request::LetGo { .. } => Deed::Clear,
+        }
+    }
+
+    pub(crate) fn is_status(&self) -> bool {
+        matches!(self, Request::Status(_))
+    }
+}
+
+/// Everything that a plan asks for and that is not so yet, in order. `live` shows an object as the caches have it.
+pub(crate) fn requests<S: Serialize, E>(
+    terms: &Terms,
+    object: &DynamicObject,
+    plan: &Plan<S, E>,
+    live: &dyn Fn(&ObjectId) -> Option<DynamicObject>,
+) -> Result<Vec<Request>, Error> {
+    // Named one by one, so that a new part of a plan cannot be forgotten here. The driver takes the rest.
+    let Plan { children, deletions, finalizer, gone, status, nudges, interests: _, errands: _, wake_at: _ } =
+        plan;
+    let status = saying(terms, object, status)?;
+    let finalizers = finalizer::change(&object.metadata, terms.finalizer, *finalizer);
+    let mut requests = Vec::new();
+    let mut last = None;
+    match finalizers {
+        Some(finalizer::Change::Hold(finalizers)) => requests.push(Request::Finalizers(finalizers)),
+        Some(finalizer::Change::LetGo(finalizers)) => {
+            let gone = gone.iter().map(|Absence(id)| id.clone()).collect();
+            last = Some(Request::LetGo { gone, finalizers });
+        }
+        None => {}
+    }
+    requests.extend(children.iter().filter_map(|child| apply(terms, object, child, live)));
+    requests.extend(deletions.iter().cloned().map(Request::Delete));
+    requests.extend(nudges.iter().filter_map(|nudge| annotate(nudge, live)));
+    requests.extend(last);
+    requests.extend(status);
+    Ok(requests)
+}
+
+/// The write of a status, if it says something else than before.
+pub(super) fn saying<S: Serialize>(
+    terms: &Terms,
+    object: &DynamicObject,
+    status: &S,
+) -> Result<Option<Request>, Error> {
+    let own = || ObjectId { resource: terms.resource.clone(), key: ObjectKey::of(object) }.to_string();
+    let status = serde_json::to_value(status).map_err(|source| Error::Status { object: own(), source })?;
+    let current = object.data.get("status").unwrap_or(&Value::Null);
+    Ok(status::differs(current, &status, terms.clocks).then_some(Request::Status(status)))
+}
+
+fn apply(
+    terms: &Terms,
+    owner: &DynamicObject,
+    child: &Child,
+    live: &dyn Fn(&ObjectId) -> Option<DynamicObject>,
+) -> Option<Request> {
+    let id = child.id();
+    let mut desired = child.object.clone();
+    terms.ownership.mark(&mut desired.metadata, &owner.metadata, &terms.resource);
+    difference::mark(&mut desired);
+    let Some(live) = live(&id) else {
+        return Some(Request::Apply(Box::new(Apply { id, desired, seen: None, place: None })));
+    };
+    if !terms.ownership.holds(&live.metadata, owner.metadata.uid.as_deref()) {
+        return Some(Request::Taken { id, owner: terms.ownership.owner_of(&live.metadata) });
+    }
+    let place = difference::first(&desired, &live)?;
+    let seen = Some(Seen::of(&live.metadata));
+    Some(Request::Apply(Box::new(Apply { id, desired, seen, place: Some(place) })))
+}
+
+/// Unless the marks are there already, or the object is not.
+fn annotate(nudge: &Nudge, live: &dyn Fn(&ObjectId) -> Option<DynamicObject>) -> Option<Request> {
+    let id = nudge.id();
+    let live = live(&id)?;
+    let there = |key: &String| live.metadata.annotations.as_ref()?.get(key);
+    let is_there = nudge.annotations.iter().all(|(key, value)| there(key) == Some(value));
+    let version = live.metadata.resource_version.clone();
+    (!is_there).then(|| Request::Annotate { id, annotations: nudge.annotations.clone(), version })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::object::resource_of;
+    use crate::plan::{Dependents, Finalizer};
+    use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret};
+    use serde_json::json;
+
+    const FINALIZER: &str = "example.org/finalizer";
+    const OWNER: &str = "example.org/owner";
+
+    fn terms() -> Terms {
+        Terms {
+            resource: resource_of::<ConfigMap>(),
+            finalizer: FINALIZER,
+            clocks: &[],
+            ownership: Ownership::Label(OWNER),
+        }
+    }
+
+    fn object(finalizers: &[&str], status: &Value) -> DynamicObject {
+        serde_json::from_value(json!({"apiVersion": "v1", "kind": "ConfigMap", "status": status,
+            "metadata": {"name": "web", "namespace": "shop", "uid": "u", "resourceVersion": "1",
+                "finalizers": finalizers}}))
+        .unwrap()
+    }
+
+    fn key() -> ObjectKey {
+        ObjectKey::namespaced("shop", "web")
+    }
+
+    /// Wants a Pod, no Secret any more, and another look at the Pod.
+    fn plan(finalizer: Finalizer, status: &Value) -> Plan<Value> {
+        let marks = [("look".to_owned(), "again".to_owned())].into();
+        Plan {
+            children: vec![Child::new::<Pod>("shop", "web").spec(json!({"a": 1}))],
+            deletions: vec![Deletion::new::<Secret>(key(), "s", Dependents::GoToo)],
+            nudges: vec![Nudge::new::<Pod>(key(), marks)],
+            gone: vec![Absence::of::<Pod>(key())],
+            ..Plan::only_status(finalizer, status.clone())
+        }
+    }
+
+    fn deeds(object: &DynamicObject, plan: &Plan<Value>, pod: Option<&DynamicObject>) -> Vec<String> {
+        let live = |id: &ObjectId| pod.filter(|_| id.resource.kind == "Pod").cloned();
+        let requests = requests(&terms(), object, plan, &live).unwrap();
+        let verb = |request: &Request| request.deed().split(' ').next().unwrap_or_default().to_owned();
+        requests.iter().map(verb).collect()
+    }
+
+    fn pod(owner: &str, annotations: &Value) -> DynamicObject {
+        serde_json::from_value(json!({"apiVersion": "v1", "kind": "Pod", "spec": {"a": 1},
+            "metadata": {"name": "web", "namespace": "shop", "resourceVersion": "7", "uid": "p",
+                "labels": {OWNER: owner}, "annotations": annotations}}))
+        .unwrap()
+    }
+
+    /// The Pod as the plan wants it.
+    fn as_wanted() -> DynamicObject {
+        let mut wanted = plan(Finalizer::Hold, &json!({})).children.remove(0).object;
+        let owner = object(&[], &Value::Null);
+        terms().ownership.mark(&mut wanted.metadata, &owner.metadata, &terms().resource);
+        difference::mark(&mut wanted);
+        wanted
+    }
+
+    #[test]
+    fn the_finalizer_comes_first_and_the_status_last() {
+        let new = object(&[], &Value::Null);
+        let plan = plan(Finalizer::Hold, &json!({"a": 1}));
+        assert_eq!(deeds(&new, &plan, None), ["finalizers", "apply", "delete", "status"]);
+        let held = object(&[FINALIZER], &json!({"a": 1}));
+        assert_eq!(deeds(&held, &plan, None), ["apply", "delete"]);
+    }
+
+    #[test]
+    fn the_finalizer_goes_after_everything_else() {
+        let held = object(&[FINALIZER, "other"], &Value::Null);
+        let plan = plan(Finalizer::Release, &json!({"a": 1}));
+        assert_eq!(deeds(&held, &plan, None), ["apply", "delete", "let", "status"]);
+        let live = |_: &ObjectId| None;
+        let requests = requests(&terms(), &held, &plan, &live).unwrap();
+        let gone = vec![ObjectId { resource: resource_of::<Pod>(), key: key() }];
+        assert!(requests.contains(&Request::LetGo { gone, finalizers: vec!["other".to_owned()] }));
+    }
+
+    #[test]
+    fn what_is_as_wanted_is_left_alone() {
+        let mut there = as_wanted();
+        let marks = there.metadata.annotations.get_or_insert_default();
+        marks.insert("look".to_owned(), "again".to_owned());
+        let held = object(&[FINALIZER], &json!({"a": 1}));
+        let plan = Plan { deletions: Vec::new(), ..plan(Finalizer::Hold, &json!({"a": 1})) };
+        assert_eq!(deeds(&held, &plan, Some(&there)), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_write_of_a_child_is_locked_by_what_was_seen_of_it() {
+        let plan = plan(Finalizer::Hold, &json!({}));
+        let there = pod("u", &json!({CREATION_ANNOTATION: "r1"}));
+        let live = |id: &ObjectId| (id.resource.kind == "Pod").then(|| there.clone());
+        let requests = requests(&terms(), &object(&[FINALIZER], &Value::Null), &plan, &live).unwrap();
+        let seen = requests.iter().find_map(|request| match request {
+            Request::Apply(apply) => apply.seen.clone(),
+            _ => None,
+        });
+        let [version, uid, creation] = ["7", "p", "r1"].map(str::to_owned);
+        assert_eq!(seen, Some(Seen { version, uid: Some(uid), creation: Some(creation) }));
+        let version = Some("7".to_owned());
+        assert!(requests.iter().any(
+            |request| matches!(request, Request::Annotate { version: locked, .. } if *locked == version)
+        ));
+    }
+
+    #[test]
+    fn a_namesake_of_somebody_else_is_never_adopted() {
+        let plan = plan(Finalizer::Hold, &json!({}));
+        let live = |id: &ObjectId| (id.resource.kind == "Pod").then(|| pod("theirs", &json!({})));
+        let requests = requests(&terms(), &object(&[FINALIZER], &Value::Null), &plan, &live).unwrap();
+        assert!(requests.iter().any(
+            |request| matches!(request, Request::Taken { owner, .. } if owner == "the object with uid theirs")
+        ));
+        assert!(!requests.iter().any(|request| matches!(request, Request::Apply(_))));
+    }
+
+    #[test]
+    fn the_same_deed_is_known_again_whatever_it_is_locked_by() {
+        let deed = |version: &str, spec: Value| {
+            let mut there = pod("u", &json!({}));
+            there.metadata.resource_version = Some(version.to_owned());
+            let child = Child::new::<Pod>("shop", "web").spec(spec);
+            apply(&terms(), &object(&[], &Value::Null), &child, &|_| Some(there.clone())).unwrap().deed()
+        };
+        assert_eq!(deed("7", json!({"a": 2})), deed("8", json!({"a": 2})));
+        assert_ne!(deed("7", json!({"a": 2})), deed("7", json!({"a": 3})));
+    }
+}

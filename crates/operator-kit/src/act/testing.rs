@@ -1,0 +1,65 @@
+//! An API server for tests that answers as told and remembers what it was asked.
+
+use std::sync::{Arc, Mutex};
+
+use http::{Method, Request, Response, StatusCode};
+use http_body_util::{BodyExt, Collected};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::Client;
+use kube::client::Body;
+use serde_json::{Value, json};
+
+use super::requests::Terms;
+use super::{Actor, Announcer};
+use crate::election::Term;
+use crate::object::resource_of;
+use crate::ownership::Ownership;
+
+/// The method of each request, and what was sent with it: the address and the body.
+pub(crate) type Asked = Arc<Mutex<Vec<(Method, (String, Value))>>>;
+
+/// A client of an API server that gives these answers.
+pub(crate) fn answering(
+    answer: impl Fn(&Method) -> (StatusCode, Value) + Clone + Send + Sync + 'static,
+) -> (Client, Asked) {
+    let asked = Asked::default();
+    let log = Arc::clone(&asked);
+    let service = tower::service_fn(move |request: Request<Body>| {
+        let (log, answer) = (Arc::clone(&log), answer.clone());
+        async move {
+            let (method, address) = (request.method().clone(), request.uri().to_string());
+            let body = request.into_body().collect().await.map(Collected::to_bytes).unwrap_or_default();
+            let (status, told) = answer(&method);
+            let sent = serde_json::from_slice(&body).unwrap_or_default();
+            log.lock().unwrap().push((method, (address, sent)));
+            let mut response = Response::new(Body::from(told.to_string().into_bytes()));
+            *response.status_mut() = status;
+            Ok::<_, std::convert::Infallible>(response)
+        }
+    });
+    (Client::new(service, "shop"), asked)
+}
+
+/// A refusal with this code.
+pub(crate) fn status(code: u16) -> (StatusCode, Value) {
+    let reason = if code == 404 { "NotFound" } else { "Forbidden" };
+    let body = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code,
+        "reason": reason, "details": {"name": "web"}});
+    (StatusCode::from_u16(code).unwrap(), body)
+}
+
+/// Acts for ConfigMaps, with a lease that does not end.
+pub(crate) fn actor(client: Client) -> Actor {
+    Actor {
+        announcer: Announcer::new(client.clone(), "test".to_owned()),
+        client,
+        manager: "test".to_owned(),
+        terms: Terms {
+            resource: resource_of::<ConfigMap>(),
+            finalizer: "example.org/finalizer",
+            clocks: &[],
+            ownership: Ownership::Label("example.org/owner"),
+        },
+        term: Term::endless(),
+    }
+}

@@ -1,0 +1,15 @@
+//! Run with `cargo +nightly fuzz run schema` in `crates/vworkspace-operator` (`cargo install cargo-fuzz`). What it does is in
+//! `bodies/schema.rs`.
+
+#![no_main]
+#![allow(dead_code, reason = "the other target uses it")]
+
+#[path = "../../src/errands/chart_archive/facts/mod.rs"]
+mod facts;
+#[path = "../../src/one_line.rs"]
+mod one_line;
+
+#[path = "../bodies/schema.rs"]
+mod body;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| body::run(bytes));

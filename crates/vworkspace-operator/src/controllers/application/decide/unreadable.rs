@@ -1,0 +1,81 @@
+//! An instance that the API server has stored and that we cannot read: it is from before a rule of the schema, or from a newer
+//! version of the operator.
+
+use conditions::Moment;
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use operator_kit::Unreadable;
+use vworkspace_api::application_instance::{
+    ApplicationInstanceStatus, Blocked, Degraded, Deleting, Ready, Reconciling, Suspended,
+};
+
+use super::status::finish;
+use crate::one_line::one_line;
+use crate::quotation::{Quotes, safe};
+
+/// What is wrong is told up to this length: it quotes what was found.
+const LONGEST: usize = 400;
+
+/// What was said of the release before is not known any more; that something was once installed is not forgotten.
+pub(in crate::controllers::application) fn unreadable(
+    Unreadable { generation, is_being_deleted, why, status }: Unreadable<'_, ApplicationInstanceStatus>,
+    now: Timestamp,
+) -> ApplicationInstanceStatus {
+    let mut status = status.unwrap_or_default();
+    let at = Moment { generation, now };
+    let message = format!(
+        "The object cannot be read: {}. Correct it, or upgrade the operator if it is older than the CRD.",
+        one_line(&safe(why, Quotes::Trusted), LONGEST)
+    );
+    let conditions = &mut status.conditions;
+    conditions.set(Ready::Blocked, format!("{}: {message}", Blocked::InvalidSpec.row().reason), at);
+    conditions.set(Blocked::InvalidSpec, message, at);
+    conditions.set(Reconciling::Stable, "Nothing is done for an object that cannot be read.", at);
+    if conditions.read::<Degraded>().is_none() {
+        conditions.set(Degraded::NotDegraded, "", at);
+    }
+    if conditions.read::<Suspended>().is_none() {
+        conditions.set(Suspended::Active, "", at);
+    }
+    if is_being_deleted {
+        conditions.set(Deleting::Uninstalling, "Nothing is removed before the object can be read.", at);
+    } else {
+        conditions.set(Deleting::NotDeleting, "", at);
+    }
+    finish(conditions, at);
+    status.observed_generation = Some(generation);
+    status.last_reconcile_time = Some(Time(now));
+    status
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::controllers::application::decide::testing::noon;
+
+    #[test]
+    fn an_object_that_cannot_be_read_says_so_and_only_a_person_can_help() {
+        let read = |status| {
+            unreadable(
+                Unreadable {
+                    generation: 3,
+                    is_being_deleted: false,
+                    why: "spec.mode: unknown variant `x`",
+                    status,
+                },
+                noon(),
+            )
+        };
+        let first = read(None);
+        let says = |type_: &str| {
+            let known = first.conditions.get(type_).unwrap();
+            (known.status.to_string(), known.reason.clone())
+        };
+        assert_eq!(says("Blocked"), ("True".to_owned(), "InvalidSpec".to_owned()));
+        assert_eq!(says("Stalled"), ("True".to_owned(), "InvalidSpec".to_owned()));
+        assert_eq!(says("Ready"), ("False".to_owned(), "Blocked".to_owned()));
+        assert_eq!(first.conditions.iter().count(), 7, "all types are there");
+        assert!(first.conditions.get("Blocked").unwrap().message.contains("unknown variant `x`"));
+        assert_eq!(read(Some(first.clone())), first, "the same again says the same");
+    }
+}
