@@ -1,9 +1,12 @@
 //! A kind that the operator looks at where it is installed, and which is installed so badly that nobody can list it: its
 //! conversion webhook is not there. Who does not need it must not feel it.
 
+use std::time::Duration;
+
 use anyhow::{Context, Result, ensure};
 use kube::api::{DynamicObject, ListParams, PostParams};
 use serde_json::{Value, json};
+use tokio::time::timeout;
 
 use super::application::external_secret;
 use super::application::instance::named;
@@ -26,6 +29,8 @@ const KIND: &str = "ExternalSecret";
 /// The version that the operator looks at, and the one in which an object is stored.
 const VERSION: &str = "v1";
 const OLD: &str = "v1beta1";
+/// How long a list of a few objects may take.
+const ANSWER: Duration = Duration::from_secs(3);
 
 async fn run(ground: &Ground) -> Result<()> {
     let chart = Chart::published(ground, &[]).await?;
@@ -102,8 +107,8 @@ fn store_in(data: &mut Value, version: &str) -> Result<()> {
     Ok(())
 }
 
-/// In all namespaces, as the operator does.
+/// In all namespaces, as the operator does. The API server answers 429, and our client asks again by itself for minutes.
 async fn is_listed(ground: &Ground) -> bool {
     let secrets = ground.cluster.dynamic(&format!("external-secrets.io/{VERSION}"), KIND, None);
-    secrets.list(&ListParams::default()).await.is_ok()
+    timeout(ANSWER, secrets.list(&ListParams::default())).await.is_ok_and(|listed| listed.is_ok())
 }
