@@ -33,6 +33,8 @@ async fn run(ground: &Ground) -> Result<()> {
     shop.says("Blocked", "True/MissingChartSource").await?.naming(&old.version)?;
     shop.says_all(&[("Ready", "True/HelmReleaseReady"), ("Stalled", "True/MissingChartSource")]).await?;
     ground.apply(&theirs(&new.version)).await?;
+    // What runs is ready also while the change cannot go out.
+    shop.says_all(&[("Reconciling", "False/Stable"), ("Stalled", "False/NotStalled")]).await?;
     shop.says("Ready", "True/HelmReleaseReady").await?.naming(&new.version)?;
 
     shop.delete().await?;
