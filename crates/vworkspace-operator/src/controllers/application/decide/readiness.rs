@@ -160,8 +160,7 @@ pub(super) fn promised_secrets(world: &World) -> impl Iterator<Item = Interest> 
 
 /// Whether nobody knows yet if a Secret that an ExternalSecret promises is there.
 pub(super) fn is_secret_unseen(world: &World) -> bool {
-    matches!(world.external_secrets, Found::NotYet | Found::Unlisted(_))
-        || standings(world).any(|standing| standing == Standing::Unseen)
+    standings(world).any(|standing| standing == Standing::Unseen)
 }
 
 fn standings(world: &World) -> impl Iterator<Item = Standing> {
@@ -170,7 +169,8 @@ fn standings(world: &World) -> impl Iterator<Item = Standing> {
 
 /// What deserves attention although everything runs; `None` while something of it is not known.
 pub(super) fn warnings(app: &ApplicationInstance, world: &World) -> Option<Vec<String>> {
-    if is_secret_unseen(world) {
+    let is_unlisted = matches!(world.external_secrets, Found::NotYet | Found::Unlisted(_));
+    if is_unlisted || is_secret_unseen(world) {
         return None;
     }
     let outdated = standings(world).filter_map(|standing| match standing {

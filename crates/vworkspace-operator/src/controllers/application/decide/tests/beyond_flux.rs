@@ -764,6 +764,12 @@ fn trouble_that_was_seen_is_not_over_because_nobody_can_look() {
     let unseen = World { external_secrets: Found::Unlisted(unlisted()), ..known.clone() };
     assert_conditions!(plan(&waiting, &unseen, noon()), { Ready: False/WaitingForSecret, Blocked: True/MissingSecret });
     assert_conditions!(plan(&app, &unseen, noon()), { Ready: True/HelmReleaseReady, Blocked: False/NotBlocked });
+    let first = instance();
+    let installed = World {
+        external_secrets: Found::Unlisted(unlisted()),
+        ..world(fetched(&first, DIGEST_1_2), released(&first, "1.2.0", DIGEST_1_2))
+    };
+    assert_conditions!(plan(&first, &installed, noon()), { Ready: True/HelmReleaseReady });
 
     let (asking, known) = with("integrations", json!({"ingress": {"enabled": true}}));
     let unserved = plan(&asking, &known, noon());
