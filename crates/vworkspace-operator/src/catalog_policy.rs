@@ -5,6 +5,7 @@
 //! misspelt key included: whoever wrote it wanted to forbid something. What else can be read holds all the same.
 
 mod chart_sources;
+mod problem_log;
 #[cfg(test)]
 mod tests;
 
@@ -20,6 +21,7 @@ use vworkspace_api::application_instance::MaintenanceWindow;
 
 use crate::windows::Window;
 use chart_sources::Address;
+pub(crate) use problem_log::ProblemLog;
 
 const WINDOWS: &str = "maintenanceWindows";
 const SOURCES: &str = "allowedChartSources";

@@ -78,15 +78,13 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let applications = Applications {
-        namespace: flags.namespace.clone(),
-        is_namespaced: !flags.watch_namespaces.is_empty(),
-        rules: Rules {
-            chart_unreachable_after: flags.chart_unreachable_after.into(),
-            approval_keys,
-            default_service_account: flags.default_service_account,
-        },
+    let rules = Rules {
+        chart_unreachable_after: flags.chart_unreachable_after.into(),
+        approval_keys,
+        default_service_account: flags.default_service_account,
     };
+    let is_namespaced = !flags.watch_namespaces.is_empty();
+    let applications = Applications::new(flags.namespace.clone(), is_namespaced, rules);
     let settings = Settings {
         namespace: flags.namespace,
         lease: "vworkspace-app-operator".to_owned(),

@@ -113,6 +113,7 @@ pub(crate) const ALL: &[Scenario] = &[
     application::approval::SCENARIO,
     application::approval::BY_POLICY,
     application::unreachable_source::SCENARIO,
+    application::service_account::SCENARIO,
     application::source_reference::SCENARIO,
     application::retry::SCENARIO,
     application::secrecy::SCENARIO,

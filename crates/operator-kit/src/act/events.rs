@@ -75,6 +75,7 @@ impl Announcer {
             &about.name,
             &event.action,
             &event.reason,
+            &event.note,
             event.type_ == EventType::Normal,
         ));
         let namespace = about.namespace.as_deref().unwrap_or("default");

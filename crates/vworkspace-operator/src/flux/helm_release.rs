@@ -80,6 +80,11 @@ impl HelmRelease {
         self.spec.get("suspend").and_then(Value::as_bool).unwrap_or_default()
     }
 
+    /// In whose name Flux works for it; in its own if nothing is said.
+    pub(crate) fn service_account(&self) -> Option<&str> {
+        self.spec.get("serviceAccountName").and_then(Value::as_str)
+    }
+
     /// The Secrets and ConfigMaps that its values come from.
     pub(crate) fn values_from(&self) -> impl Iterator<Item = ValuesReference<'_>> {
         let references = self.spec.get("valuesFrom").and_then(Value::as_array).into_iter().flatten();

@@ -26,6 +26,7 @@ pub(super) mod propagation;
 pub(super) mod refused_write;
 pub(super) mod retry;
 pub(super) mod secrecy;
+pub(super) mod service_account;
 pub(super) mod source_reference;
 pub(super) mod unreachable_source;
 pub(super) mod unreadable;

@@ -19,6 +19,7 @@ use operator_kit::{Caches, Controller, ObjectKey, Ownership, Plan, Selection, Un
 use serde_json::Value;
 use vworkspace_api::application_instance::{ApplicationInstance, ApplicationInstanceStatus};
 
+use crate::catalog_policy::ProblemLog;
 use crate::certificates::Certificate;
 use crate::external_secrets::ExternalSecret;
 use crate::flux::{HelmChart, HelmRelease, HelmRepository, OciRepository};
@@ -42,10 +43,17 @@ const DRIFT_EVENTS: &str = "reason=DriftDetected,involvedObject.kind=HelmRelease
 /// The controller of ApplicationInstances.
 pub(crate) struct Applications {
     /// The operator's own namespace.
-    pub(crate) namespace: String,
+    namespace: String,
     /// Whether it looks at some namespaces only, and has its rights there.
-    pub(crate) is_namespaced: bool,
-    pub(crate) rules: Rules,
+    is_namespaced: bool,
+    rules: Rules,
+    policy_problems: ProblemLog,
+}
+
+impl Applications {
+    pub(crate) fn new(namespace: String, is_namespaced: bool, rules: Rules) -> Self {
+        Self { namespace, is_namespaced, rules, policy_problems: ProblemLog::default() }
+    }
 }
 
 impl Controller for Applications {
@@ -82,7 +90,9 @@ impl Controller for Applications {
 
     fn observe(&self, app: &ApplicationInstance, view: &View<'_, Question>) -> World {
         let policy = ObjectKey::namespaced(&self.namespace, CATALOG_POLICY);
-        World { has_rights_in_namespace_only: self.is_namespaced, ..observe::world(app, view, &policy) }
+        let world = observe::world(app, view, &policy);
+        self.policy_problems.note(&world.policy);
+        World { has_rights_in_namespace_only: self.is_namespaced, ..world }
     }
 
     fn decide(

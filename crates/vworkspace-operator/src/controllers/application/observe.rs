@@ -104,9 +104,18 @@ pub(crate) enum Leftovers {
     /// Not all kinds have been looked at.
     NotYet,
     /// These, by name and with what holds them.
-    Known(Vec<String>),
+    Known(Left),
     /// Some kinds cannot be looked at: why.
     Hidden(Vec<String>),
+}
+
+/// Objects that outlive their release.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Left {
+    /// They are being deleted.
+    pub(crate) terminating: Vec<String>,
+    /// Nobody has deleted them.
+    pub(crate) standing: Vec<String>,
 }
 
 /// A readiness check of the spec.
@@ -320,7 +329,7 @@ fn leftovers(app: &ApplicationInstance, view: &View<'_, Question>) -> Leftovers 
     if app.metadata.deletion_timestamp.is_none() {
         return Leftovers::NotYet;
     }
-    let (mut left, mut hidden) = (Vec::new(), Vec::new());
+    let (mut left, mut hidden) = (Left::default(), Vec::new());
     for interest in looking::leftovers(app) {
         match view.find(&interest) {
             Found::NotYet => return Leftovers::NotYet,
@@ -329,12 +338,27 @@ fn leftovers(app: &ApplicationInstance, view: &View<'_, Question>) -> Leftovers 
             Found::Unlisted(_) if OPTIONAL_KINDS.contains(&interest.kind()) => {}
             Found::Unlisted(why) => hidden.push(why),
             Found::Objects(objects) => {
-                let ending = objects.iter().filter(|object| object.metadata.deletion_timestamp.is_some());
-                left.extend(ending.map(|object| described(interest.kind(), &object.metadata)));
+                for meta in objects.iter().map(|object| &object.metadata) {
+                    if meta.deletion_timestamp.is_some() {
+                        left.terminating.push(described(interest.kind(), meta));
+                    } else if is_made_by_helm(interest.kind(), meta) {
+                        left.standing.push(described(interest.kind(), meta));
+                    }
+                }
             }
         }
     }
     if hidden.is_empty() { Leftovers::Known(left) } else { Leftovers::Hidden(hidden) }
+}
+
+/// Whether Helm made an object, and an uninstall deletes it. What others make of it inherits its labels: they own it, or
+/// it is a Secret, which external-secrets writes with and without an owner.
+fn is_made_by_helm(kind: &str, meta: &ObjectMeta) -> bool {
+    let is_kept = || {
+        let policy = meta.annotations.as_ref().and_then(|known| known.get("helm.sh/resource-policy"));
+        policy.is_some_and(|policy| policy == "keep")
+    };
+    kind != "Secret" && meta.owner_references.as_deref().unwrap_or_default().is_empty() && !is_kept()
 }
 
 /// A namespace that is gone was being deleted.
@@ -474,6 +498,26 @@ mod tests {
         let inside = json!({"clusterIP": "10.96.0.9", "selector": {"app": "web"}, "ports": [{"port": 80}]});
         let to = Destination::ClusterIps(vec!["10.96.0.9".parse().unwrap()]);
         assert!(matches!(asking(service(inside)), Asking::Asked(asked) if asked.to == to));
+    }
+
+    #[test]
+    fn only_what_helm_made_and_would_delete_says_that_a_release_was_not_uninstalled() {
+        let table = [
+            ("Deployment", serde_json::json!({}), true),
+            ("Secret", serde_json::json!({}), false),
+            ("ConfigMap", serde_json::json!({"annotations": {"helm.sh/resource-policy": "keep"}}), false),
+            ("ConfigMap", serde_json::json!({"annotations": {"helm.sh/resource-policy": "x"}}), true),
+            (
+                "Certificate",
+                serde_json::json!({"ownerReferences": [
+                    {"apiVersion": "networking.k8s.io/v1", "kind": "Ingress", "name": "web", "uid": "u"}]}),
+                false,
+            ),
+        ];
+        for (kind, meta, expected) in table {
+            let meta: ObjectMeta = serde_json::from_value(meta).unwrap();
+            assert_eq!(is_made_by_helm(kind, &meta), expected, "{kind} {meta:?}");
+        }
     }
 
     #[test]

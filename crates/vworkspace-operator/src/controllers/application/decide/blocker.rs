@@ -13,7 +13,7 @@ use crate::catalog_policy::CatalogPolicy;
 use crate::controllers::application::children::{Order, oci_tag};
 use crate::controllers::application::observe::{Asking, Seen, World};
 use crate::external_secrets::{Promised, Standing};
-use crate::flux::Source;
+use crate::flux::{HelmRelease, Source};
 use crate::inline_secrets;
 use crate::quotation::{Quotes, safe};
 
@@ -380,7 +380,7 @@ fn told_before_of(app: &ApplicationInstance, start: &str) -> Option<String> {
 }
 
 /// An admission policy, a quota or missing rights of Flux.
-fn denied_at_flux(Situation { app, seen, .. }: Situation<'_>) -> Option<Blocker> {
+fn denied_at_flux(Situation { app, world, seen, .. }: Situation<'_>) -> Option<Blocker> {
     if *seen == Reading::NoNews {
         // Flux looks again: until it has, what it said still holds. Other refusals are seen anew each time.
         let told = told_before(app, Blocked::PolicyDenied).filter(|told| told.starts_with(FLUX_SAYS))?;
@@ -390,5 +390,11 @@ fn denied_at_flux(Situation { app, seen, .. }: Situation<'_>) -> Option<Blocker>
     let says = |word: &str| failure.message.contains(word);
     let is_denied =
         ["is forbidden", "denied the request", "denied request", "exceeded quota"].into_iter().any(says);
-    is_denied.then(|| Blocker::AtFlux(Blocked::PolicyDenied, format!("{FLUX_SAYS}{}", failure.message)))
+    // Of an account that does not exist Flux says only what it may not do.
+    let account = world.release.present().and_then(HelmRelease::service_account);
+    let hint = account.filter(|account| says(&format!(":{account}\" cannot"))).map(|account| {
+        format!(" Flux works as ServiceAccount {account}: check that it exists, and what it may do.")
+    });
+    let told = format!("{FLUX_SAYS}{}{}", failure.message, hint.unwrap_or_default());
+    is_denied.then_some(Blocker::AtFlux(Blocked::PolicyDenied, told))
 }

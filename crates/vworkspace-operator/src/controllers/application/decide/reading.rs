@@ -168,7 +168,7 @@ fn seen(told: Told<'_>) -> Reading {
     stalled(release)
         .or_else(|| failed(release))
         .or_else(|| running(release))
-        .or_else(|| released(release, source, known))
+        .or_else(|| released(told, release, source, known))
         .unwrap_or(Reading::NoNews)
 }
 
@@ -184,18 +184,26 @@ fn released_before(
     let only_suspended = release.metadata.generation == Some(status.last_attempted_generation + 1);
     let asked_for = source_asked_of(&release.metadata);
     let is_same_source = asked_for.is_some() && asked_for == source_asked_of(&source.metadata);
-    // Or this very revision was seen to carry this very change.
-    let is_known = known.is_some_and(|known| {
-        known.revision == newest.version
-            && known.change.is_some()
-            && known.change.as_deref() == change_of(&release.metadata)
-    });
+    let is_known = is_known_to_carry_the_change(release, newest, known);
     let is_released = (is_known || (only_suspended && is_same_source && is_wanted(release, source, newest)))
         && has_caught_up(source)
         && newest.status == "deployed"
         && is_true(&status.conditions, "Released").is_some()
         && is_content(release);
     is_released.then(|| Reading::Released(newest.clone()))
+}
+
+/// Whether this very revision was seen to carry this very change.
+fn is_known_to_carry_the_change(
+    release: &HelmRelease,
+    newest: &Snapshot,
+    known: Option<&SuccessfulRelease>,
+) -> bool {
+    known.is_some_and(|known| {
+        known.revision == newest.version
+            && known.change.is_some()
+            && known.change.as_deref() == change_of(&release.metadata)
+    })
 }
 
 /// Whether the last verdict was that the release is there.
@@ -464,8 +472,14 @@ fn running(release: &HelmRelease) -> Option<Reading> {
 }
 
 /// Applied and successful: each of these equalities has been seen to fail while the others held. A success that is known
-/// also stands while Flux looks at it again, which it does at every interval.
-fn released(release: &HelmRelease, source: &Source, known: Option<&SuccessfulRelease>) -> Option<Reading> {
+/// also stands while Flux looks at it again, which it does at every interval; unless Flux has failed since, which it can
+/// before Helm has begun: then the look has to end first.
+fn released(
+    told: Told<'_>,
+    release: &HelmRelease,
+    source: &Source,
+    known: Option<&SuccessfulRelease>,
+) -> Option<Reading> {
     let status = &release.status;
     let newest = status.history.first()?;
     let is_ready = is_true(&status.conditions, "Ready").is_some();
@@ -474,9 +488,13 @@ fn released(release: &HelmRelease, source: &Source, known: Option<&SuccessfulRel
         (known.revision, known.chart_version.as_str()) == (newest.version, newest.chart_version.as_str())
     });
     // A look that finds nothing to do ends with Ready=True and Reconciling=True, for a moment.
-    let stands = is_new_success || (is_known && (is_ready || is_waiting(release)));
+    let has_failed_since = last_verdict(told.app) == Some(Ready::HelmReleaseFailed);
+    let stands = is_new_success || (is_known && (is_ready || (is_waiting(release) && !has_failed_since)));
+    // A source that lost its artifact does not tell any more which chart is asked for.
+    let is_wanted = is_wanted(release, source, newest)
+        || (has_lost_its_artifact(source) && is_known_to_carry_the_change(release, newest, known));
     let is_released = stands
-        && is_wanted(release, source, newest)
+        && is_wanted
         && newest.status == "deployed"
         && is_true(&status.conditions, "Released").is_some()
         && release.metadata.generation == Some(status.observed_generation);

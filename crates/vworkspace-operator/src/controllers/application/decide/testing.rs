@@ -13,7 +13,7 @@ use super::Rules;
 use crate::catalog_policy::CatalogPolicy;
 use crate::controllers::application::asking::Question;
 use crate::controllers::application::children::Order;
-use crate::controllers::application::observe::{ChartReading, Leftovers, Seen, World};
+use crate::controllers::application::observe::{ChartReading, Left, Leftovers, Seen, World};
 use crate::flux::{Artifact, FluxCondition, HelmRelease, Snapshot, Source};
 
 pub(crate) const DIGEST_1_2: &str = "sha256:12";
@@ -88,7 +88,7 @@ pub(crate) fn empty() -> World {
         drift: None,
         is_drift_seen: true,
         values_object: None,
-        leftovers: Leftovers::Known(Vec::new()),
+        leftovers: Leftovers::Known(Left::default()),
         is_namespace_ending: false,
         has_rights_in_namespace_only: false,
         checks: Vec::new(),

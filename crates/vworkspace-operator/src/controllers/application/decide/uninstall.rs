@@ -37,6 +37,8 @@ enum Step {
     Look,
     /// The release is gone, and these still terminate.
     WaitForObjects(Vec<String>),
+    /// The release is gone, and Flux has not uninstalled it: these still stand.
+    NotUninstalled(Vec<String>),
     /// The release and its objects are gone: our own sources go last.
     DeleteSources(Vec<Deletion>),
     Done,
@@ -61,7 +63,12 @@ pub(super) fn plan(
         Step::Prepare(child) => children.push(*child),
         Step::Delete(deletion) => deletions.push(deletion),
         Step::DeleteSources(sources) => deletions = sources,
-        Step::Wait(_) | Step::Hidden(_) | Step::Look | Step::WaitForObjects(_) | Step::Done => {}
+        Step::Wait(_)
+        | Step::Hidden(_)
+        | Step::Look
+        | Step::WaitForObjects(_)
+        | Step::NotUninstalled(_)
+        | Step::Done => {}
     }
     Plan { children, deletions, interests, gone, ..Plan::only_status(finalizer, status) }
 }
@@ -75,7 +82,11 @@ fn interests(app: &ApplicationInstance, world: &World, step: &Step) -> Vec<Inter
             let namespace = looking::namespace(app).filter(|_| world.has_rights_in_namespace_only);
             leftovers().chain(namespace).collect()
         }
-        Step::Look | Step::WaitForObjects(_) | Step::DeleteSources(_) | Step::Done => leftovers().collect(),
+        Step::Look
+        | Step::WaitForObjects(_)
+        | Step::NotUninstalled(_)
+        | Step::DeleteSources(_)
+        | Step::Done => leftovers().collect(),
         Step::Prepare(_) | Step::Delete(_) | Step::Wait(_) => Vec::new(),
     }
 }
@@ -102,16 +113,26 @@ fn step(app: &ApplicationInstance, world: &World) -> Step {
     children::delete_release(release).map_or_else(|| Step::Wait(progress(app, release)), Step::Delete)
 }
 
-/// Flux lets go of an object that hangs in a finalizer; we do not.
+/// Flux lets go of an object that hangs in a finalizer, and of a whole release whose service account is gone; we do not.
 fn after_release(app: &ApplicationInstance, world: &World) -> Step {
     match &world.leftovers {
         // What was never ours to remove is not waited for.
         _ if app.spec.deletion_policy == DeletionPolicy::Orphan => after_objects(world),
         Leftovers::NotYet if !looking::leftovers(app).is_empty() => Step::Look,
         Leftovers::Hidden(why) => Step::Hidden(why.join("; ")),
-        Leftovers::Known(left) if !left.is_empty() => Step::WaitForObjects(left.clone()),
+        Leftovers::Known(left) if !left.standing.is_empty() && was_handed_over(app) => {
+            Step::NotUninstalled(left.standing.clone())
+        }
+        Leftovers::Known(left) if !left.terminating.is_empty() => {
+            Step::WaitForObjects(left.terminating.clone())
+        }
         Leftovers::NotYet | Leftovers::Known(_) => after_objects(world),
     }
+}
+
+/// Whether Flux ever had a release of it. Otherwise the objects are of another one, which was orphaned before.
+fn was_handed_over(app: &ApplicationInstance) -> bool {
+    app.status.as_ref().is_some_and(|status| status.last_applied_chart.is_some())
 }
 
 /// The sources are ours, and go last.
@@ -192,7 +213,10 @@ fn status(
         Step::Hidden(why) => {
             (Deleting::WaitingForChildResources, format!("Whether everything is gone cannot be seen: {why}."))
         }
-        Step::WaitForObjects(left) => (Deleting::WaitingForChildResources, still_there(left)),
+        Step::WaitForObjects(left) => {
+            (Deleting::WaitingForChildResources, format!("Still terminating: {}.", named(left)))
+        }
+        Step::NotUninstalled(left) => (Deleting::WaitingForChildResources, not_uninstalled(app, left)),
         Step::Prepare(_) | Step::Delete(_) | Step::Look | Step::DeleteSources(_) | Step::Done => (
             Deleting::Uninstalling,
             match refused {
@@ -229,10 +253,26 @@ fn answers(world: &World) -> bool {
     source.is_some_and(|source| !matches!(source_trouble(source), Some(SourceTrouble::Unreachable(_))))
 }
 
-fn still_there(left: &[String]) -> String {
+/// It does so without a word when the release's service account is gone, or its history.
+fn not_uninstalled(app: &ApplicationInstance, left: &[String]) -> String {
+    let release = app
+        .spec
+        .release
+        .as_ref()
+        .map(|release| format!("{} --namespace {}", release.name, release.namespace));
+    format!(
+        "Flux let go of the release and did not uninstall it. Still there: {}. Remove them with helm uninstall {}, or set \
+         spec.deletionPolicy to Orphan to leave them.",
+        named(left),
+        release.unwrap_or_default()
+    )
+}
+
+/// The first few, and how many more.
+fn named(left: &[String]) -> String {
     let named = left.iter().take(MOST_NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
     match left.len().saturating_sub(MOST_NAMED) {
-        0 => format!("Still terminating: {named}."),
-        more => format!("Still terminating: {named} and {more} more."),
+        0 => named,
+        more => format!("{named} and {more} more"),
     }
 }

@@ -17,7 +17,8 @@ use crate::controllers::application::children::{Order, Specs};
 use crate::controllers::application::decide::testing::{empty, instance, noon, rules};
 use crate::controllers::application::decide::{self, Rules};
 use crate::controllers::application::observe::{
-    Asking, ChartReading, Dependency, Drift, Leftovers, NamedCheck, Seen, Version as ObjectVersion, World,
+    Asking, ChartReading, Dependency, Drift, Left, Leftovers, NamedCheck, Seen, Version as ObjectVersion,
+    World,
 };
 use crate::errands::chart_archive::ArtifactRef;
 use crate::errands::probe::{Check, Destination};
@@ -148,8 +149,11 @@ impl Desk {
             .map(|version| ObjectVersion { uid: "secret".to_owned(), resource_version: version.to_string() });
         world.leftovers = match memory.listed_leftovers.map(|listed| newest(seen.leftovers, listed)) {
             None => Leftovers::NotYet,
-            Some(0) => Leftovers::Known(Vec::new()),
-            Some(_) => Leftovers::Known(vec!["ConfigMap web (held by a/b)".to_owned()]),
+            Some(0) => Leftovers::Known(Left::default()),
+            Some(_) => Leftovers::Known(Left {
+                terminating: vec!["ConfigMap web (held by a/b)".to_owned()],
+                standing: Vec::new(),
+            }),
         };
         world.refusals.clear();
         if memory.is_denied {

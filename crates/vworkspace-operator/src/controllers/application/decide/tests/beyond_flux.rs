@@ -8,7 +8,7 @@ use super::*;
 use crate::controllers::application::asking::{Asked, Checked, Question};
 use crate::controllers::application::decide::status::moment;
 use crate::controllers::application::observe::{
-    Asking, ChartReading, Dependency, Drift, Leftovers, NamedCheck, Version,
+    Asking, ChartReading, Dependency, Drift, Left, Leftovers, NamedCheck, Version,
 };
 use crate::errands::chart_archive::{ArtifactRef, ChartFacts};
 use crate::errands::probe::{Check, Destination};
@@ -539,7 +539,8 @@ fn an_instance_stays_until_the_last_object_of_its_release_is_gone() {
     let looking = plan(&app, &World { leftovers: Leftovers::NotYet, ..empty() }, noon());
     assert_eq!(looking.finalizer, Finalizer::Hold);
     assert_eq!(Some(&looking.status), app.status.as_ref());
-    let held = Leftovers::Known(vec!["ConfigMap web-held (held by x/y)".to_owned()]);
+    let terminating = vec!["ConfigMap web-held (held by x/y)".to_owned()];
+    let held = Leftovers::Known(Left { terminating, ..Left::default() });
     let waiting = plan(&app, &World { leftovers: held, ..empty() }, noon());
     assert_conditions!(waiting, { Deleting: True/WaitingForChildResources, Ready: False/Uninstalling });
     assert!(message(&waiting, "Deleting").contains("web-held"));
@@ -613,6 +614,32 @@ fn a_denial_that_flux_met_stands_while_it_looks_again() {
     ]);
     let again = plan(&after(app.clone(), &first), &world(fetched(&app, DIGEST_1_2), release), noon());
     assert_conditions!(again, { Blocked: True/PolicyDenied, Stalled: True/PolicyDenied });
+}
+
+#[test]
+fn a_running_release_whose_service_account_is_gone_is_not_ready_each_time_flux_looks_again() {
+    let (app, known) = running();
+    let Sight::Present(mut release) = known.release.clone() else { panic!("no release") };
+    release.spec = json!({"serviceAccountName": "tenant"});
+    let denied = "Could not determine release state: secrets is forbidden: User \"system:serviceaccount:shop:tenant\" \
+                  cannot list resource";
+    let with_ready = |status: &str, reason: &str, message: &str| {
+        let mut release = release.clone();
+        release.status.conditions.retain(|known| known.type_ != "Ready");
+        release.status.conditions.extend(says(&[("Ready", status, reason, message)]));
+        World { release: Sight::Present(release), ..known.clone() }
+    };
+    let first = plan(&app, &with_ready("False", "StateError", denied), noon());
+    assert_conditions!(first, { Ready: False/HelmReleaseFailed, Blocked: True/PolicyDenied });
+    assert!(
+        message(&first, "Blocked")
+            .ends_with("Flux works as ServiceAccount tenant: check that it exists, and what it may do.")
+    );
+    let app = after(app, &first);
+    let again = plan(&app, &with_ready("Unknown", "Progressing", "Fulfilling prerequisites"), noon());
+    assert_conditions!(again, { Ready: False/HelmReleaseFailed, Blocked: True/PolicyDenied });
+    let back = plan(&after(app, &again), &with_ready("True", "InstallSucceeded", "installed"), noon());
+    assert_conditions!(back, { Ready: True/HelmReleaseReady, Blocked: False/Unblocked });
 }
 
 #[test]

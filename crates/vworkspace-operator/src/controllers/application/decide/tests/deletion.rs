@@ -4,7 +4,7 @@ use operator_kit::{Absence, ObjectKey};
 use vworkspace_api::application_instance::{ChartSourceKind, DeletionPolicy};
 
 use super::*;
-use crate::controllers::application::observe::Leftovers;
+use crate::controllers::application::observe::{Left, Leftovers};
 
 #[test]
 fn deletion_deletes_the_release_waits_for_flux_and_lets_go() {
@@ -152,4 +152,32 @@ fn a_release_is_deleted_only_as_it_was_seen() {
     release.metadata.resource_version = Some("8".to_owned());
     let since = crate::controllers::application::children::delete_release(&release).unwrap();
     assert_ne!(plan.deletions, [since], "one that was resumed meanwhile would be uninstalled");
+}
+
+#[test]
+fn a_release_that_flux_let_go_of_without_uninstalling_it_holds_the_instance() {
+    let (app, known) = running();
+    let app = deleted(after(app.clone(), &plan(&app, &known, noon())));
+    let standing = vec!["Deployment web".to_owned(), "Service web".to_owned()];
+    let terminating = vec!["ConfigMap web".to_owned()];
+    let left = World {
+        release: Sight::Absent,
+        leftovers: Leftovers::Known(Left { standing, terminating }),
+        own_sources: Ok(Vec::new()),
+        ..known
+    };
+    let held = plan(&app, &left, noon());
+    assert_eq!(held.finalizer, Finalizer::Hold);
+    assert_conditions!(held, { Deleting: True/WaitingForChildResources, Ready: False/Uninstalling });
+    let message = &held.status.conditions.get("Deleting").unwrap().message;
+    assert!(message.contains("Still there: Deployment web, Service web. Remove them"), "{message}");
+    assert!(message.contains("helm uninstall web --namespace shop"), "{message}");
+    assert_eq!(held.interests, crate::controllers::application::looking::leftovers(&app), "they are watched");
+
+    let orphan = edited(app.clone(), |app| app.spec.deletion_policy = DeletionPolicy::Orphan);
+    assert_eq!(plan(&orphan, &left, noon()).finalizer, Finalizer::Release, "the way out");
+    let mut never_handed_over = app;
+    never_handed_over.status.as_mut().unwrap().last_applied_chart = None;
+    let told = plan(&never_handed_over, &left, noon()).status.conditions;
+    assert_eq!(told.get("Deleting").unwrap().message, "Still terminating: ConfigMap web.");
 }
