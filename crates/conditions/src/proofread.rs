@@ -57,16 +57,44 @@ fn hard_to_use(entry: &Entry) -> Vec<String> {
             found.push(format!("{place}: not a sentence: {text:?}"));
         }
     }
-    for command in entry.investigate {
-        if !["kubectl ", "helm ", "curl "].iter().any(|tool| command.starts_with(tool)) {
+    for command in entry.investigate.iter().copied().chain(quoted(entry.resolve)) {
+        if !is_command(command) {
             found.push(format!("{place}: not a command: {command:?}"));
         }
+    }
+    // A program that writes the text must know where a command begins and ends, to keep it in one line.
+    if !marks_commands(entry.resolve) {
+        let text = entry.resolve;
+        found.push(format!(
+            "{place}: a command outside backticks, or one that does not end its sentence: {text:?}"
+        ));
     }
     for text in entry.investigate.iter().chain([&entry.resolve]) {
         let unknown = placeholders(text).find(|name| !["namespace", "name"].contains(name));
         found.extend(unknown.map(|name| format!("{place}: unknown placeholder {{{name}}}")));
     }
     found
+}
+
+const TOOLS: [&str; 3] = ["kubectl ", "helm ", "curl "];
+
+fn is_command(text: &str) -> bool {
+    TOOLS.iter().any(|tool| text.starts_with(tool))
+}
+
+/// What stands between backticks.
+fn quoted(text: &str) -> impl Iterator<Item = &str> {
+    text.split('`').skip(1).step_by(2)
+}
+
+/// Whether all commands stand between backticks, each at the end of its sentence.
+fn marks_commands(text: &str) -> bool {
+    let parts: Vec<&str> = text.split('`').collect();
+    let prose = || parts.iter().step_by(2);
+    let names_tool = |part: &str| TOOLS.iter().any(|tool| part.contains(tool));
+    parts.len() % 2 == 1
+        && !prose().any(|part| names_tool(part))
+        && prose().skip(1).all(|part| part.starts_with('.'))
 }
 
 /// `{word}`s in a text; JSONPath's `{.field}` is none.

@@ -86,9 +86,13 @@ fn write_entry(out: &mut String, kind: &str, entry: &Entry) -> Result {
     Ok(())
 }
 
-/// Text that neither a table nor HTML would swallow a part of.
+/// Text that neither a table nor HTML would swallow a part of. Between backticks Markdown takes everything as it is.
 fn prose(text: &str) -> String {
-    text.replace('|', "\\|").replace('<', "&lt;")
+    let escaped = text.split('`').enumerate().map(|(place, part)| match place % 2 {
+        0 => part.replace('|', "\\|").replace('<', "&lt;"),
+        _ => part.to_owned(),
+    });
+    escaped.collect::<Vec<_>>().join("`")
 }
 
 /// Where a reason is explained: a type has each reason once, so this is unique on the page.

@@ -38,7 +38,7 @@ pub struct Entry {
     pub meaning: &'static str,
     /// Commands that show more, with `{namespace}` and `{name}` of the object to fill in.
     pub investigate: &'static [&'static str],
-    /// What makes it go away.
+    /// What makes it go away; a command stands between backticks at the end of a sentence.
     pub resolve: &'static str,
     /// The first version that says it.
     pub since: &'static str,

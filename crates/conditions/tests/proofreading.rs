@@ -35,7 +35,7 @@ conditions! {
         True Broken seed "0.1.0" was ["Old"] {
             meaning: "It is in  pieces.",
             look: ["kubectl get teapot -n {namespace} {name} -o jsonpath='{.spec}'"],
-            fix: "Buy one.",
+            fix: "Buy one: kubectl create cup.",
         }
     }
 }
@@ -45,7 +45,7 @@ fn each_problem_is_named() {
     let found = problems(Cup::VOCABULARY);
     let place = "Teapot: Chipped/Cracked:";
     assert_eq!(
-        found[..8],
+        found[..9],
         [
             "Teapot: Chipped cannot say both that it holds and that it does not".to_owned(),
             "Teapot: Chipped has Old twice".to_owned(),
@@ -55,9 +55,26 @@ fn each_problem_is_named() {
             format!("{place} unknown placeholder {{pot}}"),
             format!("{place} unknown placeholder {{glue}}"),
             "Teapot: Chipped/Broken: not a sentence: \"It is in  pieces.\"".to_owned(),
+            "Teapot: Chipped/Broken: a command outside backticks, or one that does not end its sentence: \
+             \"Buy one: kubectl create cup.\""
+                .to_owned(),
         ]
     );
     assert_eq!(found.last().expect("one"), "Teapot: Reconciling/Heating cannot decide");
+}
+
+#[test]
+fn a_command_in_prose_stands_between_backticks_at_the_end_of_a_sentence() {
+    let about = |resolve: &'static str| {
+        let entry = Entry { resolve, ..*kitchen::Blocked::NoTea.row() };
+        let entries = Box::leak(Box::new([entry, *kitchen::Blocked::NotBlocked.row()]));
+        let types = Box::leak(Box::new([ConditionType { name: "Blocked", about: "", entries }]));
+        problems(&Vocabulary { types, reads: &[], ..*Teapot::VOCABULARY })
+    };
+    assert_eq!(about("Buy some: `kubectl create tea`. Or wait."), [""; 0]);
+    assert_eq!(about("Buy `tea`.").len(), 1, "a word is no command");
+    assert_eq!(about("Buy some: `kubectl create tea.").len(), 1, "it does not end");
+    assert_eq!(about("With `kubectl create tea` you buy some.").len(), 1, "the sentence goes on");
 }
 
 #[test]

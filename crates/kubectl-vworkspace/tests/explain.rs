@@ -96,6 +96,57 @@ fn words_may_stand_without_what_belongs_before_them() {
 }
 
 #[test]
+fn a_condition_may_be_written_as_documents_and_pages_write_it() {
+    let reference = explain("ApplicationInstance Blocked PolicyDenied");
+    let spellings = [
+        "PolicyDenied",
+        "Blocked/PolicyDenied",
+        "Blocked=True/PolicyDenied",
+        "blocked=true/policydenied",
+        "Blocked=True PolicyDenied",
+        "Blocked=True / PolicyDenied",
+        "appinst Blocked=True/PolicyDenied",
+        "appinst/Blocked/PolicyDenied",
+    ];
+    for words in spellings {
+        // Without a type it is explained as Blocked and as what kstatus reads.
+        assert!(explain(words).contains(reference.trim_end()), "{words}");
+    }
+    assert_eq!(explain("Blocked=True/PolicyDenied"), reference);
+    assert!(explain("appinst degraded=false").contains("Recovered"));
+    assert!(!explain("appinst degraded=false").contains("UpgradeFailed"));
+}
+
+#[test]
+fn a_command_stays_on_one_line() {
+    const BEGIN: [&str; 3] = ["kubectl ", "helm ", "curl "];
+    let all = explain("--all");
+    let text = explain("Ready=False/HelmReleaseFailed");
+    let command = "kubectl annotate applicationinstance -n {namespace} {name} --overwrite apps.vworkspace.io/retry=\"$(date +%s)\"";
+    assert!(text.lines().any(|line| line.trim() == command), "{text}");
+    assert!(!all.contains('`'));
+    let inside = all.lines().filter(|line| BEGIN.iter().any(|tool| line.contains(&format!(": {tool}"))));
+    assert_eq!(inside.collect::<Vec<_>>(), [""; 0]);
+}
+
+#[test]
+fn what_is_no_condition_is_refused_with_what_is_expected() {
+    let refusals = [
+        "Blocked=Yes/PolicyDenied",
+        "Blocked=False/PolicyDenied",
+        "Blocked=Unknown",
+        "appinst=True",
+        "=True/PolicyDenied",
+        "Blocked=True/Ready=False",
+        "/",
+        "appinst/Blocked/PolicyDenied/again",
+        "Blocked=True/PolicyDenid",
+    ];
+    let lines: Vec<_> = refusals.map(|words| format!("{words}\n  {}", refused(words))).into();
+    assert_snapshot!(lines.join("\n"));
+}
+
+#[test]
 fn a_former_name_leads_to_the_present_one() {
     assert_eq!(explain("karssandbox degraded ConformanceDrift"), explain("karssandbox degraded EvalDrift"));
 }

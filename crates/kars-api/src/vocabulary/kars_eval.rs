@@ -68,20 +68,20 @@ conditions! {
             meaning: "Everything is prepared, and nothing has been run: there is no schedule and nobody has \
                       asked for a run.",
             look: [DESCRIBE],
-            fix: "Ask for a run: kubectl annotate karseval -n {namespace} {name} \
-                  kars.azure.com/run-now=true. Or set spec.schedule.",
+            fix: "Ask for a run: `kubectl annotate karseval -n {namespace} {name} \
+                  kars.azure.com/run-now=true`. Or set spec.schedule.",
         }
         False CorpusResolved seed "0.1.0" {
             meaning: "The corpus is found and checked; no run has been started yet.",
             look: [CORPUS, "kubectl get configmap -n {namespace} karseval-{name}-corpus -o yaml"],
-            fix: "Wait for the run, or ask for one: kubectl annotate karseval -n {namespace} {name} \
-                  kars.azure.com/run-now=true.",
+            fix: "Wait for the run, or ask for one: `kubectl annotate karseval -n {namespace} {name} \
+                  kars.azure.com/run-now=true`.",
         }
         False Scheduled seed "0.1.0" {
             meaning: "The schedule is in place; its first run has not ended yet.",
             look: [SPEC, RUNS],
-            fix: "Wait for the schedule, or ask for a run: kubectl annotate karseval -n {namespace} {name} \
-                  kars.azure.com/run-now=true.",
+            fix: "Wait for the schedule, or ask for a run: `kubectl annotate karseval -n {namespace} {name} \
+                  kars.azure.com/run-now=true`.",
         }
         False RunTriggered seed "0.1.0" {
             meaning: "A run was asked for and is under way.",
@@ -118,8 +118,8 @@ conditions! {
         True Scheduled seed "0.1.0" {
             meaning: "The schedule is in place and its first run has not ended yet.",
             look: [SPEC, RUNS],
-            fix: "Wait for the schedule, or ask for a run: kubectl annotate karseval -n {namespace} {name} \
-                  kars.azure.com/run-now=true.",
+            fix: "Wait for the schedule, or ask for a run: `kubectl annotate karseval -n {namespace} {name} \
+                  kars.azure.com/run-now=true`.",
         }
         False Reconciled ours "0.1.0" {
             meaning: "There is a verdict, or nothing that could give one has been asked for.",

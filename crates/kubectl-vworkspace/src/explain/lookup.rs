@@ -1,10 +1,11 @@
 //! What the words on the command line ask for: kinds, types and reasons, in any case and by any of their names.
 
-use conditions::{Entry, TypeListing, Vocabulary};
+use conditions::{Entry, Status, TypeListing, Vocabulary};
 
 use super::nearest::nearest;
 use super::page::in_short;
 use super::vocabularies;
+use super::words;
 
 /// What is to be explained.
 #[derive(Debug)]
@@ -19,13 +20,39 @@ pub(crate) enum Asked {
     Entries(Vec<(&'static Vocabulary, Entry)>),
 }
 
-/// A word that is none of ours.
+/// Why words ask for nothing that can be explained.
 #[derive(Debug, thiserror::Error)]
-#[error("{place} called {word:?}; {}", suggestion(.nearest))]
-pub struct Unknown {
-    place: String,
-    word: String,
-    nearest: Vec<String>,
+pub enum Refused {
+    /// A word is none of ours.
+    #[error("{place} called {word:?}; {}", suggestion(.nearest))]
+    Unknown {
+        /// Where it was looked for.
+        place: String,
+        /// The word.
+        word: String,
+        /// What may have been meant.
+        nearest: Vec<String>,
+    },
+    /// They are no kind, type and reason.
+    #[error("found {found:?}; expected [KIND] [TYPE[=STATUS]] [REASON], such as Blocked=True/PolicyDenied")]
+    Malformed {
+        /// The words.
+        found: String,
+    },
+    /// A condition has another status than this.
+    #[error("{found:?} is no status of a condition; expected True, False or Unknown")]
+    UnknownStatus {
+        /// What stands after the equals sign.
+        found: String,
+    },
+    /// No condition says this together with that status.
+    #[error("no condition says {found:?}; expected {}", .expected.join(" or "))]
+    NeverSaid {
+        /// The words.
+        found: String,
+        /// What is said instead.
+        expected: Vec<String>,
+    },
 }
 
 fn suggestion(nearest: &[String]) -> String {
@@ -52,10 +79,19 @@ impl Asked {
     }
 }
 
-/// Reads `[KIND [TYPE [REASON]]]`; a type or a reason may also stand without what belongs before it.
-pub(crate) fn find(words: &[String]) -> Result<Asked, Unknown> {
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    match *words.as_slice() {
+/// Reads `[KIND [TYPE [REASON]]]`; a type or a reason may also stand without what belongs before it, and a slash between
+/// them. A status after the type leaves out what is said with another one.
+pub(crate) fn find(words: &[String]) -> Result<Asked, Refused> {
+    let read = words::read(words)?;
+    let asked = named(&read.names)?;
+    match read.status {
+        None => Ok(asked),
+        Some(status) => with_status(asked, status, words),
+    }
+}
+
+fn named(names: &[&str]) -> Result<Asked, Refused> {
+    match *names {
         [] => Ok(Asked::Kinds),
         [word] => match kind(word) {
             Some(vocabulary) => Ok(Asked::Kind(vocabulary)),
@@ -75,6 +111,42 @@ pub(crate) fn find(words: &[String]) -> Result<Asked, Unknown> {
     }
 }
 
+/// What of it is said with that status.
+fn with_status(asked: Asked, status: Status, words: &[String]) -> Result<Asked, Refused> {
+    let found = words.join(" ");
+    match asked {
+        Asked::Kinds | Asked::Kind(_) => Err(Refused::Malformed { found }),
+        Asked::Types(mut types) => {
+            let expected = types.iter().flat_map(|(_, listing)| &listing.entries);
+            let expected = distinct(expected.map(|entry| format!("{}={}", entry.type_, entry.status)));
+            for (_, listing) in &mut types {
+                listing.entries.retain(|entry| entry.status == status);
+            }
+            types.retain(|(_, listing)| !listing.entries.is_empty());
+            if types.is_empty() {
+                Err(Refused::NeverSaid { found, expected })
+            } else {
+                Ok(Asked::Types(types))
+            }
+        }
+        Asked::Entries(mut entries) => {
+            let expected = entries.iter().map(|(_, entry)| entry);
+            let expected = expected.map(|entry| format!("{}={}/{}", entry.type_, entry.status, entry.reason));
+            let expected = distinct(expected);
+            entries.retain(|(_, entry)| entry.status == status);
+            if entries.is_empty() {
+                Err(Refused::NeverSaid { found, expected })
+            } else {
+                Ok(Asked::Entries(entries))
+            }
+        }
+    }
+}
+
+fn distinct(words: impl Iterator<Item = String>) -> Vec<String> {
+    words.collect::<std::collections::BTreeSet<_>>().into_iter().collect()
+}
+
 /// The types of that name, or else the reasons.
 fn types_or_reasons(of: Option<&'static Vocabulary>, word: &str) -> Option<Asked> {
     let types: Vec<_> = in_scope(of)
@@ -88,7 +160,7 @@ fn types_or_reasons(of: Option<&'static Vocabulary>, word: &str) -> Option<Asked
     (!found.is_empty()).then_some(Asked::Entries(found))
 }
 
-fn reasons_of_type(of: Option<&'static Vocabulary>, type_: &str, reason: &str) -> Result<Asked, Unknown> {
+fn reasons_of_type(of: Option<&'static Vocabulary>, type_: &str, reason: &str) -> Result<Asked, Refused> {
     let place = of.map_or_else(|| "there is".to_owned(), |of| format!("{} has", of.kind));
     let of_type = entries(of, Some(type_), None);
     if of_type.is_empty() {
@@ -191,6 +263,6 @@ fn candidate((_, entry): &(&'static Vocabulary, Entry)) -> Candidate {
     (entry.reason, Some(in_short(entry)))
 }
 
-fn unknown(place: &str, word: &str, known: Vec<&'static str>) -> Unknown {
-    Unknown { place: place.to_owned(), word: word.to_owned(), nearest: nearest(word, known) }
+fn unknown(place: &str, word: &str, known: Vec<&'static str>) -> Refused {
+    Refused::Unknown { place: place.to_owned(), word: word.to_owned(), nearest: nearest(word, known) }
 }

@@ -5,6 +5,7 @@ mod lookup;
 mod nearest;
 mod object;
 mod page;
+mod words;
 
 use std::io::{self, Write};
 
@@ -13,7 +14,7 @@ use conditions::Vocabulary;
 
 use crate::exit::Exit;
 use crate::paint::Colour;
-use lookup::{Asked, Unknown};
+use lookup::{Asked, Refused};
 pub(crate) use lookup::{all_words, candidates};
 
 /// What to explain.
@@ -25,9 +26,10 @@ Examples:
   kubectl vworkspace explain operation blocked                  what Blocked means on an Operation
   kubectl vworkspace explain operation blocked targetnotready   what it means, how to look, how to fix it
   kubectl vworkspace explain missingsecret                      a reason, wherever it occurs
+  kubectl vworkspace explain Blocked=True/MissingSecret         the same, as our documents write conditions
   kubectl vworkspace explain --all -o json                      everything, for programs")]
 pub struct ExplainArgs {
-    /// Kind, condition type and reason, each optional: `ApplicationInstance Blocked MissingSecret`
+    /// Kind, condition type and reason, each optional: `ApplicationInstance Blocked MissingSecret`, or `Blocked=True/MissingSecret`
     #[arg(value_names = ["KIND", "TYPE", "REASON"], num_args = 0..=3)]
     pub words: Vec<String>,
 
@@ -53,9 +55,9 @@ pub enum Output {
 /// Why nothing could be explained.
 #[derive(Debug, thiserror::Error)]
 pub enum ExplainError {
-    /// A word is none of ours.
+    /// The words ask for nothing that there is.
     #[error(transparent)]
-    Unknown(#[from] Unknown),
+    Refused(#[from] Refused),
     /// The output could not be written.
     #[error("failed to write the explanation")]
     Write(#[from] io::Error),

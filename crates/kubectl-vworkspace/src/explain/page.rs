@@ -112,7 +112,7 @@ fn write_type(
 
 /// Everything about one reason.
 fn write_entry(out: &mut impl Write, of: &Vocabulary, entry: &Entry, colour: Colour) -> io::Result<()> {
-    let title = format!("{}={} / {}", entry.type_, entry.status, entry.reason);
+    let title = format!("{}={}/{}", entry.type_, entry.status, entry.reason);
     writeln!(out, "{} {}", of.kind, colour.paint(Tone::Strong, title))?;
     writeln!(out, "\n  What it means")?;
     write_wrapped(out, "    ", &meaning(entry))?;
@@ -121,7 +121,7 @@ fn write_entry(out: &mut impl Write, of: &Vocabulary, entry: &Entry, colour: Col
         writeln!(out, "    {}", colour.paint(Tone::Good, command))?;
     }
     writeln!(out, "\n  How to fix it")?;
-    write_wrapped(out, "    ", entry.resolve)?;
+    write_fix(out, "    ", entry.resolve, colour)?;
     writeln!(out, "\n  {}", colour.paint(Tone::Dim, provenance(entry)))
 }
 
@@ -135,6 +135,22 @@ fn provenance(entry: &Entry) -> String {
         names => format!("; formerly {}", names.join(", ")),
     };
     format!("Since {}, {origin}{former}.", entry.since)
+}
+
+/// Prose in lines, and each command between backticks whole on a line of its own: it is to be copied.
+fn write_fix(out: &mut impl Write, indent: &str, text: &str, colour: Colour) -> io::Result<()> {
+    for (place, part) in text.split('`').enumerate() {
+        if place % 2 == 1 {
+            writeln!(out, "{indent}  {}", colour.paint(Tone::Good, part))?;
+            continue;
+        }
+        // The full stop of a sentence that ends with a command is none of the command's.
+        let prose = if place == 0 { part } else { part.trim_start_matches('.') };
+        if !prose.trim().is_empty() {
+            write_wrapped(out, indent, prose)?;
+        }
+    }
+    Ok(())
 }
 
 fn write_wrapped(out: &mut impl Write, indent: &str, text: &str) -> io::Result<()> {

@@ -12,7 +12,7 @@ pub struct Approvals {
     #[serde(default)]
     pub required: bool,
 
-    /// The signed claim that the control plane issued for this change.
+    /// The signed claim that approves this change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 8192))]
     pub claim: Option<String>,

@@ -18,6 +18,9 @@ const EVENTS: &str = "kubectl events -n {namespace}";
 const RELEASE_OBJECTS: &str = "kubectl get all,pvc,ingress -n {namespace} -l helm.toolkit.fluxcd.io/namespace={namespace},helm.toolkit.fluxcd.io/name=$(kubectl get applicationinstance -n {namespace} {name} -o jsonpath='{.spec.release.name}')";
 const ANNOTATIONS: &str =
     "kubectl get applicationinstance -n {namespace} {name} -o jsonpath='{.metadata.annotations}'";
+const TO_APPROVE: &str = "kubectl get applicationinstance -n {namespace} {name} -o jsonpath='{.status.conditions[?(@.type==\"Blocked\")].message}'";
+const APPROVED: &str =
+    "kubectl get applicationinstance -n {namespace} {name} -o jsonpath='{.status.lastApprovedChange}'";
 const CATALOG_POLICY: &str = "kubectl get configmap -n vworkspace-system vworkspace-catalog-policy -o yaml";
 const OPERATIONS: &str = "kubectl get operations.ops.vworkspace.io -n {namespace}";
 const HELM_CONTROLLER: &str = "kubectl logs -n flux-system deploy/helm-controller --tail=200";
@@ -94,9 +97,9 @@ conditions! {
             look: [RELEASE, PODS, EVENTS, HELM_CONTROLLER],
             fix: "Correct what the message names, mostly spec.values, spec.chart.version or an image that \
                   cannot be pulled. A changed spec starts a new attempt; while Reconciling is True, Flux \
-                  tries again by itself. To try the same spec once more: kubectl annotate \
+                  tries again by itself. To try the same spec once more: `kubectl annotate \
                   applicationinstance -n {namespace} {name} --overwrite \
-                  apps.vworkspace.io/retry=\"$(date +%s)\".",
+                  apps.vworkspace.io/retry=\"$(date +%s)\"`.",
         }
         False ChartUnreachable seed "0.1.0" {
             meaning: "The registry or repository that holds the chart does not answer, or refuses us, or \
@@ -219,9 +222,9 @@ conditions! {
                       the new revision, or parts of it.",
             look: [RELEASE, PODS, EVENTS, HELM_CONTROLLER],
             fix: "The message names the action that failed. Correct spec.values or spec.chart.version, which \
-                  starts another attempt. If the cause was in the cluster, ask for one: kubectl annotate \
+                  starts another attempt. If the cause was in the cluster, ask for one: `kubectl annotate \
                   applicationinstance -n {namespace} {name} --overwrite \
-                  apps.vworkspace.io/retry=\"$(date +%s)\".",
+                  apps.vworkspace.io/retry=\"$(date +%s)\"`.",
         }
         True UpgradeFailed seed "0.1.0" {
             meaning: "The new revision did not come up, so Flux went back: users have the revision that the \
@@ -236,8 +239,8 @@ conditions! {
             fix: "Compare spec.values with what the chart expects in the new version and correct them; that \
                   starts another attempt. To stay where you are for now, put the version and the values \
                   that run back into the spec. If the cause was in the cluster, ask for another attempt: \
-                  kubectl annotate applicationinstance -n {namespace} {name} --overwrite \
-                  apps.vworkspace.io/retry=\"$(date +%s)\".",
+                  `kubectl annotate applicationinstance -n {namespace} {name} --overwrite \
+                  apps.vworkspace.io/retry=\"$(date +%s)\"`.",
         }
         True ChartUnreachable seed "0.1.0" {
             meaning: "The chart source has not answered for five minutes, or for as long as the operator's \
@@ -285,8 +288,8 @@ conditions! {
             meaning: "apps.vworkspace.io/reconcile=disabled is set in the instance's metadata: until it goes, \
                       the operator reports here and changes nothing else.",
             look: [ANNOTATIONS],
-            fix: "To end the pause: kubectl annotate applicationinstance -n {namespace} {name} \
-                  apps.vworkspace.io/reconcile-. Not while the operator is being uninstalled, which \
+            fix: "To end the pause: `kubectl annotate applicationinstance -n {namespace} {name} \
+                  apps.vworkspace.io/reconcile-`. Not while the operator is being uninstalled, which \
                   relies on the pause.",
         }
         True ManuallySuspended seed "0.1.0" {
@@ -362,10 +365,12 @@ conditions! {
         True AwaitingApproval seed "0.1.0" {
             meaning: "The change needs an approval that has not been given, has expired, or was given for \
                       another change. A release that runs stays as it is.",
-            look: [SPEC, DESCRIBE],
-            fix: "Approve the change in the control plane, which puts a signed claim into \
-                  spec.approvals.claim; the message says what it must be about. If you changed the spec \
-                  after the approval, it has to be given again.",
+            look: [TO_APPROVE, APPROVED, CATALOG_POLICY],
+            fix: "The first command says what waits for an approval, the second what was approved last. \
+                  Whoever has a private key whose public key the operator was given (the chart's value \
+                  approvals.publicKeys) signs a claim about exactly that and puts it into \
+                  spec.approvals.claim; docs/approvals.md shows how. There is no control plane yet that \
+                  would do it. A change of the spec after the approval needs another one.",
         }
         True PolicyDenied seed "0.1.0" {
             meaning: "A policy of the cluster refuses: an admission policy, webhook, quota or role does not \
@@ -375,12 +380,17 @@ conditions! {
                 RELEASE,
                 "kubectl get validatingadmissionpolicy,validatingwebhookconfiguration",
                 "kubectl get ns {namespace} -o yaml",
+                "kubectl get serviceaccount,rolebinding -n {namespace}",
+                "kubectl auth can-i --list -n {namespace} --as=system:serviceaccount:{namespace}:<account>",
                 CATALOG_POLICY,
             ],
-            fix: "Change spec.values so that the policy is satisfied, or have the policy changed. The \
-                  operator notices by itself; where Flux was refused and has given up, ask for another \
-                  attempt: kubectl annotate applicationinstance -n {namespace} {name} --overwrite \
-                  apps.vworkspace.io/retry=\"$(date +%s)\".",
+            fix: "Change spec.values so that the policy is satisfied, or have the policy changed. If the \
+                  message is that User \"system:serviceaccount:{namespace}:<account>\" cannot do something, \
+                  mostly list secrets, then the service account in whose name Flux installs is missing or \
+                  lacks rights: create it, and bind it to a Role that allows Secrets, where Helm stores \
+                  its releases, and everything that the chart makes. The operator notices by itself; where \
+                  Flux was refused and has given up, ask for another attempt: `kubectl annotate applicationinstance -n {namespace} {name} --overwrite \
+                  apps.vworkspace.io/retry=\"$(date +%s)\"`.",
         }
         False NotBlocked ours "0.1.0" {
             meaning: "Nothing has stood in the way so far.",

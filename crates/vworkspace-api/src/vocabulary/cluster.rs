@@ -155,8 +155,8 @@ conditions! {
             meaning: "The message names controllers that cannot be found here: what would be handed to them \
                       waits.",
             look: [DESCRIBE, CONTROLLER_PODS, CONTROLLER_DEPLOYMENTS],
-            fix: "Install what is named. One that had come with the operator's own chart comes back with \
-                  helm upgrade vworkspace-app-operator.",
+            fix: "Install what is named. One that had come with the operator's own chart comes back when \
+                  the chart is upgraded.",
         }
         False ControllerDegraded seed "0.1.0" {
             meaning: "At least one required controller is installed but not well; the message lists which \

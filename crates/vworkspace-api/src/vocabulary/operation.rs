@@ -205,15 +205,15 @@ conditions! {
             meaning: "Another operation on the same target runs, or is next in line, and must not run \
                       together with this one. The message names it.",
             look: [ALL, "kubectl get operations.ops.vworkspace.io -A -o json | jq '.items[] | select(.status.phase==\"Running\") | .metadata.name'"],
-            fix: "Wait for the other one to end. If it hangs and it is safe, delete it: kubectl delete \
-                  operations.ops.vworkspace.io -n {namespace} <its name>.",
+            fix: "Wait for the other one to end. If it hangs and it is safe, delete it: `kubectl delete \
+                  operations.ops.vworkspace.io -n {namespace} <its name>`.",
         }
         True AwaitingApproval seed "0.1.0" {
             meaning: "spec.approvals.required is true, or policy demands it, and the approval claim is \
                       missing, expired or made for another operation.",
             look: ["kubectl get operations.ops.vworkspace.io -n {namespace} {name} -o jsonpath='{.spec.approvals}'", DESCRIBE],
-            fix: "Approve the operation in the control plane, which writes a valid claim. A claim cannot be \
-                  copied from another operation.",
+            fix: "Put a valid claim into spec.approvals.claim; the control plane that will issue it does \
+                  not exist yet. A claim cannot be copied from another operation.",
         }
         True TargetNotReady seed "0.1.0" {
             meaning: "The target instance is not Ready and spec.policy.requireReady asks for it.",
