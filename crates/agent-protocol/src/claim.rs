@@ -76,7 +76,7 @@ pub enum Refused {
     NoKeys,
     /// It is no claim.
     #[error(
-        "the approval claim is malformed: {0}; expected vws2.<body>.<signature> as the control plane issued it"
+        "the approval claim is malformed: {0}; expected vws2.<body>.<signature>, as docs/approvals.md describes it"
     )]
     Malformed(&'static str),
     /// The form that binds too little.

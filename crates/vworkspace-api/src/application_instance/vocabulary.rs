@@ -415,11 +415,13 @@ conditions! {
                   not remove finalizers: that leaves the application's objects behind.",
         }
         True WaitingForChildResources seed "0.1.0" {
-            meaning: "The release is gone, but some of its objects, or pods of theirs, have not ended yet. \
-                      The message names them.",
+            meaning: "The release is gone, but some of its objects, or pods of theirs, have not ended yet, or \
+                      Flux did not delete them. The message names them.",
             look: [RELEASE_OBJECTS, PODS, EVENTS],
             fix: "Look at the objects that the message names: a finalizer whose controller is gone, or a \
-                  pod that does not stop, on a node that may be lost.",
+                  pod that does not stop, on a node that may be lost. If Flux did not uninstall the release, \
+                  because its service account is gone, remove it with `helm uninstall RELEASE -n NAMESPACE`. \
+                  To leave the objects, set spec.deletionPolicy to Orphan.",
         }
         False NotDeleting ours "0.1.0" {
             meaning: "Nobody has asked for the instance to be deleted.",

@@ -110,7 +110,7 @@ pub(crate) enum Leftovers {
 }
 
 /// Objects that outlive their release.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Left {
     /// They are being deleted.
     pub(crate) terminating: Vec<String>,
