@@ -283,18 +283,20 @@ async fn wait_for_containerd(cluster: &Cluster, node: &Node) -> Result<Vec<Strin
     }
 }
 
-/// Installs add-ons side by side and waits for them.
+/// Installs add-ons side by side and waits for them, then those that must see what the others brought.
 pub(crate) async fn install(
     cluster: &Cluster,
     addons: impl IntoIterator<Item = &Addon>,
     progress: &Progress,
 ) -> Result<()> {
-    let installs = addons.into_iter().map(async |addon| {
+    let (last, first): (Vec<&Addon>, Vec<&Addon>) = addons.into_iter().partition(|addon| addon.is_last());
+    let install = async |addon: &Addon| {
         let step = progress.begin(format!("{} ready", addon.title()));
         addon.install(cluster).await?;
         step.done();
         anyhow::Ok(())
-    });
-    try_join_all(installs).await?;
+    };
+    try_join_all(first.into_iter().map(&install)).await?;
+    try_join_all(last.into_iter().map(&install)).await?;
     Ok(())
 }
