@@ -42,6 +42,9 @@ struct Definition {
     /// Part of a cluster that somebody else made: never installed on an existing one.
     #[serde(default)]
     own_cluster_only: bool,
+    /// Installed when all others are ready, because it asks for the kinds there are when it starts.
+    #[serde(default)]
+    last: bool,
     /// Not offered to `up --with`.
     #[serde(default)]
     hidden: bool,
@@ -145,6 +148,11 @@ impl Addon {
 
     pub(crate) fn is_default(&self) -> bool {
         self.definition.default
+    }
+
+    /// Whether it is installed when all others are ready.
+    pub(crate) fn is_last(&self) -> bool {
+        self.definition.last
     }
 
     pub(crate) fn title(&self) -> &str {

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use futures::{StreamExt, TryStreamExt};
 use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
 use k8s_openapi::api::core::v1::ServiceAccount;
@@ -15,6 +15,7 @@ use kube::discovery::{Discovery, Scope};
 use kube::runtime::watcher;
 use kube::runtime::{WatchStreamExt, watcher::watch_object};
 use kube::{Client, Config, ResourceExt};
+use serde_json::Value;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::node::Node;
@@ -26,6 +27,7 @@ const MANAGER: &str = "lab";
 /// How long a kind or a webhook that was just installed may take to answer.
 const SERVING_DEADLINE: Duration = Duration::from_secs(60);
 const RETRY: Duration = Duration::from_millis(250);
+const CRD: &str = "CustomResourceDefinition";
 
 /// A client of the cluster with what is known of it.
 #[derive(Clone)]
@@ -78,12 +80,12 @@ impl Cluster {
         command
     }
 
-    /// Creates or updates objects: namespaces first, then CRDs, then the rest in their order. What is refused because a
-    /// kind or webhook does not answer yet is tried again for a while.
+    /// Creates or updates objects: namespaces first, then CRDs until they are served, then the rest in their order. What is
+    /// refused because a kind or webhook does not answer yet is tried again for a while.
     pub(crate) async fn apply(&self, objects: &[DynamicObject]) -> Result<()> {
         let rank = |object: &DynamicObject| match kind(object) {
             "Namespace" => 0,
-            "CustomResourceDefinition" => 1,
+            CRD => 1,
             _ => 2,
         };
         let mut ordered: Vec<&DynamicObject> = objects.iter().collect();
@@ -96,6 +98,12 @@ impl Cluster {
                 if Instant::now() > deadline || !is_temporary(&error) {
                     return Err(error);
                 }
+                sleep(RETRY).await;
+                kinds = Kinds::of(&self.client).await?;
+            }
+            // Programs among the rest may ask for the kinds there are, once and when they start.
+            while let Some(missing) = same_rank.iter().find_map(|object| kinds.first_missing(object)) {
+                ensure!(Instant::now() <= deadline, NotServed(missing));
                 sleep(RETRY).await;
                 kinds = Kinds::of(&self.client).await?;
             }
@@ -179,6 +187,13 @@ impl Kinds {
         })
     }
 
+    /// The first version of a CRD that is to be served and is not yet. None for an object of any other kind.
+    fn first_missing(&self, object: &DynamicObject) -> Option<String> {
+        let is_served = |gvk: &GroupVersionKind| self.0.resolve_gvk(gvk).is_some();
+        let missing = kinds_of_crd(object).into_iter().find(|gvk| !is_served(gvk))?;
+        Some(format!("{} of {}", missing.kind, missing.api_version()))
+    }
+
     /// Namespaced kinds that can be listed.
     pub(crate) fn namespaced(&self) -> Vec<ApiResource> {
         let kinds = self.0.groups().flat_map(kube::discovery::ApiGroup::recommended_resources);
@@ -218,6 +233,22 @@ fn is_temporary(error: &anyhow::Error) -> bool {
     }
 }
 
+/// What the API server serves once it has taken this CRD; nothing if it is none.
+fn kinds_of_crd(object: &DynamicObject) -> Vec<GroupVersionKind> {
+    if kind(object) != CRD {
+        return Vec::new();
+    }
+    let text =
+        |value: &Value, at: &str| value.pointer(at).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let versions = object.data.pointer("/spec/versions").and_then(Value::as_array);
+    let served = versions.into_iter().flatten().filter(|version| version["served"] == true);
+    let gvk = |version: &Value| {
+        let (group, kind) = (text(&object.data, "/spec/group"), text(&object.data, "/spec/names/kind"));
+        GroupVersionKind { group, version: text(version, "/name"), kind }
+    };
+    served.map(gvk).collect()
+}
+
 fn kind(object: &DynamicObject) -> &str {
     object.types.as_ref().map_or("object without kind", |types| types.kind.as_str())
 }
@@ -226,7 +257,7 @@ fn kind(object: &DynamicObject) -> &str {
 pub(crate) fn parse(manifests: &str) -> Result<Vec<DynamicObject>> {
     // Our own files and upstream's: the limits against hostile input would refuse large CRDs.
     let options = serde_saphyr::options! { budget: None };
-    let documents: Vec<serde_json::Value> = serde_saphyr::from_multiple_with_options(manifests, options)?;
+    let documents: Vec<Value> = serde_saphyr::from_multiple_with_options(manifests, options)?;
     let objects = documents.into_iter().filter(|document| !document.is_null());
     objects.map(|document| serde_json::from_value(document).context("a manifest is no object")).collect()
 }
@@ -274,5 +305,25 @@ where
             Ok(Err(broken)) => error = Some(broken),
             Ok(Ok(None)) | Err(_) => return Err(NotInTime { last, error }),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_crd_brings_its_kind_in_each_version_that_is_served() {
+        let manifests = "
+{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: boats.lab.test}, spec: {
+  group: lab.test, names: {kind: Boat}, versions: [
+    {name: v1, served: true}, {name: v1beta1, served: true}, {name: v1alpha1, served: false}]}}
+---
+{apiVersion: v1, kind: ConfigMap, metadata: {name: boats}}
+";
+        let objects = parse(manifests).expect("manifests");
+        let kinds: Vec<Vec<GroupVersionKind>> = objects.iter().map(kinds_of_crd).collect();
+        let boat = |version: &str| GroupVersionKind::gvk("lab.test", version, "Boat");
+        assert_eq!(kinds, [vec![boat("v1"), boat("v1beta1")], vec![]]);
     }
 }

@@ -11,6 +11,7 @@ use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
 
 use crate::content;
+use crate::lock;
 use crate::paths::{self, Paths};
 use crate::progress::Step;
 use crate::unmet::Unmet;
@@ -108,7 +109,9 @@ impl Component {
         let folder = paths.cache.join("components");
         fs::create_dir_all(&folder)?;
         let lock = File::create(folder.join(format!("{}.lock", self.name)))?;
-        lock.lock().context("failed to wait for another build")?;
+        let title = &self.recipe.title;
+        lock::take(&lock, &format!("another command that is building {title}"))
+            .with_context(|| format!("failed to wait for another build of {title}"))?;
         if self.is_built() {
             return Ok(());
         }

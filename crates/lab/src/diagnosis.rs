@@ -1,5 +1,5 @@
 //! What to show a person when something is not as it should be: the objects' own words, their events, the end of
-//! their logs. Never the content of a Secret.
+//! their logs and the errors before it. Never the content of a Secret.
 
 use k8s_openapi::api::core::v1::{Event, Pod};
 use kube::ResourceExt;
@@ -8,8 +8,13 @@ use serde_json::Value;
 
 use crate::cluster::{Cluster, Kinds};
 
-/// Lines of a log that say enough.
-const LOG_LINES: i64 = 15;
+/// Lines at the end of a log that say enough.
+const LOG_LINES: usize = 15;
+/// How far back errors and warnings are looked for; Velero writes hundreds of lines for one backup.
+const SEARCHED_LINES: i64 = 5000;
+/// How many of them are shown, the last ones, and how much of each.
+const COMPLAINTS: usize = 20;
+const COMPLAINT_CHARACTERS: usize = 600;
 /// Kinds that hold secrets, or say nothing that their neighbours do not say better.
 const NOT_SHOWN: [&str; 7] =
     ["Secret", "Event", "EndpointSlice", "Endpoints", "ControllerRevision", "Lease", "Pod"];
@@ -79,7 +84,7 @@ fn containers(status: &Value) -> Vec<&Value> {
 async fn log(api: &Api<Pod>, pod: &str, container: &str, restarted: bool) -> String {
     let params = |previous| LogParams {
         container: Some(container.to_owned()),
-        tail_lines: Some(LOG_LINES),
+        tail_lines: Some(SEARCHED_LINES),
         previous,
         ..LogParams::default()
     };
@@ -89,12 +94,53 @@ async fn log(api: &Api<Pod>, pod: &str, container: &str, restarted: bool) -> Str
             continue;
         }
         let said = api.logs(pod, &params(previous)).await.unwrap_or_default();
-        if !said.is_empty() {
-            line(&mut text, &format!("    log {title}:"));
-            said.lines().for_each(|said| line(&mut text, &format!("      {said}")));
+        let excerpt = Excerpt::of(&said);
+        for (what, lines) in [("earlier errors and warnings", excerpt.complaints), ("the end", excerpt.end)] {
+            if !lines.is_empty() {
+                line(&mut text, &format!("    log {title}, {what}:"));
+                lines.iter().for_each(|said| line(&mut text, &format!("      {said}")));
+            }
         }
     }
     text
+}
+
+/// What is shown of a log.
+#[derive(Debug, PartialEq)]
+struct Excerpt<'a> {
+    /// The last errors and warnings that the end does not show.
+    complaints: Vec<&'a str>,
+    end: Vec<&'a str>,
+}
+
+impl<'a> Excerpt<'a> {
+    fn of(log: &'a str) -> Self {
+        let mut before: Vec<&str> = log.lines().collect();
+        let end = before.split_off(before.len().saturating_sub(LOG_LINES));
+        let mut complaints: Vec<&str> = before.into_iter().filter(|line| is_complaint(line)).collect();
+        complaints.drain(..complaints.len().saturating_sub(COMPLAINTS));
+        Self { complaints: complaints.into_iter().map(beginning).collect(), end }
+    }
+}
+
+/// Stack traces and whole objects in a line say nothing more.
+fn beginning(line: &str) -> &str {
+    line.char_indices().nth(COMPLAINT_CHARACTERS).map_or(line, |(end, _)| line.get(..end).unwrap_or(line))
+}
+
+/// Whether a line is an error or a warning, in the ways of the programs that run here: logrus, zap and our own, klog.
+fn is_complaint(line: &str) -> bool {
+    let lower = line.to_ascii_lowercase();
+    let has_level = ["level=", "\"level\":\"", "\"level\": \""]
+        .iter()
+        .filter_map(|field| lower.split_once(field))
+        .any(|(_, level)| ["err", "warn", "fatal", "panic"].iter().any(|bad| level.starts_with(bad)));
+    let mut words = line.split(|character: char| !character.is_ascii_alphanumeric());
+    let mut characters = line.chars();
+    let is_klog = matches!(characters.next(), Some('E' | 'W' | 'F'))
+        && characters.by_ref().take(4).filter(char::is_ascii_digit).count() == 4
+        && characters.next() == Some(' ');
+    has_level || is_klog || words.any(|word| matches!(word, "ERROR" | "WARN" | "WARNING" | "FATAL"))
 }
 
 async fn events(cluster: &Cluster, namespace: &str) -> String {
@@ -122,7 +168,7 @@ pub(crate) fn state_of(data: &Value) -> String {
         let (kind, status) = (text(entry, "type"), text(entry, "status"));
         format!("{kind}={status}/{} {}", text(entry, "reason"), text(entry, "message")).trim().to_owned()
     });
-    let words = ["phase", "message", "failureReason", "validationErrors"];
+    let words = ["phase", "message", "failureReason", "validationErrors", "errors", "warnings"];
     let fields = words.iter().filter_map(|word| Some(format!("{word} {}", status.get(word)?)));
     let said: Vec<String> = conditions.chain(fields).collect();
     if said.is_empty() { status.to_string() } else { said.join("; ") }
@@ -147,5 +193,52 @@ mod tests {
         assert_eq!(state_of(&failed), "phase \"Failed\"; message \"no such bucket\"");
         assert_eq!(state_of(&json!({"status": {"replicas": 1}})), "{\"replicas\":1}");
         assert_eq!(state_of(&json!({})), "it has no status yet");
+        let backup = json!({"status": {"phase": "PartiallyFailed", "errors": 2, "progress": {}}});
+        assert_eq!(state_of(&backup), "phase \"PartiallyFailed\"; errors 2");
+    }
+
+    #[test]
+    fn errors_and_warnings_are_known_by_their_level_whoever_wrote_them() {
+        for complaint in [
+            "time=\"2026-01-02T03:04:05Z\" level=error msg=\"Error listing items\" backup=velero/one",
+            "time=\"2026-01-02T03:04:05Z\" level=warning msg=\"no volume\"",
+            "{\"level\":\"error\",\"ts\":\"2026-01-02T03:04:05Z\",\"msg\":\"Reconciler error\"}",
+            "{\"timestamp\":\"2026-01-02T03:04:05Z\",\"level\":\"WARN\",\"message\":\"slow\"}",
+            "2026-01-02T03:04:05Z ERROR operator: failed to apply",
+            "[ERROR] plugin/errors: 2 s3.velero.svc. A: i/o timeout",
+            "E0102 03:04:05.678901       1 reflector.go:200] failed to list",
+            "W0102 03:04:05.678901       1 warnings.go:70] deprecated",
+        ] {
+            assert!(is_complaint(complaint), "{complaint}");
+        }
+        for other in [
+            "time=\"2026-01-02T03:04:05Z\" level=info msg=\"0 errors, no warning\"",
+            "{\"level\":\"info\",\"msg\":\"error budget\"}",
+            "I0102 03:04:05.678901       1 leaderelection.go:254] waiting",
+            "E012 is not klog",
+            "Error handling is fine",
+            "",
+        ] {
+            assert!(!is_complaint(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn of_a_long_log_the_last_complaints_and_the_end_are_shown_each_line_once() {
+        let of_backup: Vec<String> =
+            (0..50).flat_map(|n| [format!("level=info msg={n}"), format!("level=error msg={n}")]).collect();
+        let log = of_backup.join("\n");
+        let shown = Excerpt::of(&log);
+        assert_eq!((shown.complaints.len(), shown.end.len()), (COMPLAINTS, LOG_LINES));
+        assert_eq!(shown.end.first().copied(), Some("level=error msg=42"));
+        assert_eq!(shown.complaints.last().copied(), Some("level=error msg=41"));
+        assert_eq!(Excerpt::of("level=error"), Excerpt { complaints: vec![], end: vec!["level=error"] });
+    }
+
+    #[test]
+    fn a_complaint_is_cut_where_it_goes_on_for_ever() {
+        let long = "é".repeat(COMPLAINT_CHARACTERS + 1);
+        assert_eq!(beginning(&long).chars().count(), COMPLAINT_CHARACTERS);
+        assert_eq!(beginning("short"), "short");
     }
 }

@@ -33,6 +33,7 @@ pub(crate) const WRONG_CLOCK: &str = if cfg!(target_arch = "aarch64") {
 };
 const OLDEST_GO: (u32, u32, u32) = (1, 25, 7);
 const OLDEST_RUST: (u32, u32, u32) = (1, 95, 0);
+const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
 /// Go's caches, sources and built programs, per minute of building; measured: 16 GiB for everything, 29 minutes.
 const DISK_PER_MINUTE: u64 = GIB * 7 / 10;
@@ -219,8 +220,24 @@ fn disk(folder: &Path, needed: u64) -> Result<String, String> {
     let existing = folder.ancestors().find(|folder| folder.exists()).unwrap_or(Path::new("/"));
     let free =
         statvfs(existing).map(|disk| disk.f_bavail * disk.f_frsize).map_err(|error| error.to_string())?;
-    let shown = format!("{} GiB free in {}", free / GIB, existing.display());
-    if free >= needed { Ok(shown) } else { Err(format!("{shown}, {} GiB needed; free some", needed / GIB)) }
+    enough_disk(folder, free, needed)
+}
+
+fn enough_disk(folder: &Path, free: u64, needed: u64) -> Result<String, String> {
+    let (shown, folder) = (amount(free), folder.display());
+    if free >= needed {
+        return Ok(format!("{shown} free for {folder}"));
+    }
+    let needed = amount(needed);
+    Err(format!("{shown} free for {folder}, {needed} needed; free some on the disk of this folder"))
+}
+
+/// `716 MiB`, `3.0 GiB`; rounded down.
+fn amount(bytes: u64) -> String {
+    if bytes < GIB {
+        return format!("{} MiB", bytes / MIB);
+    }
+    format!("{}.{} GiB", bytes / GIB, bytes % GIB * 10 / GIB)
 }
 
 fn memory() -> Result<String, String> {
@@ -229,11 +246,11 @@ fn memory() -> Result<String, String> {
     let kibibytes: u64 =
         line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or_default();
     let (available, needed) = (kibibytes * 1024, MEMORY_TO_RUN);
-    let shown = format!("{:.1} GiB available", kibibytes as f64 / (1024.0 * 1024.0));
+    let shown = format!("{} available", amount(available));
     if available >= needed {
         Ok(shown)
     } else {
-        Err(format!("{shown}, {} GiB needed; stop something", needed / GIB))
+        Err(format!("{shown}, {} needed; stop something", amount(needed)))
     }
 }
 
@@ -292,5 +309,17 @@ mod tests {
         assert!(text.contains("no-such-go") && text.contains("install Go 1.25.7 or newer"), "{text}");
         let text = disk(Path::new("/"), u64::MAX).expect_err("no disk is that large");
         assert!(text.contains("GiB needed"), "{text}");
+    }
+
+    #[test]
+    fn too_little_disk_is_told_in_units_that_show_it_and_with_the_folder() {
+        let amounts = [0, 300 * MIB, DISK_PER_MINUTE, GIB - 1, GIB, GIB * 5 / 2].map(amount);
+        assert_eq!(amounts, ["0 MiB", "300 MiB", "716 MiB", "1023 MiB", "1.0 GiB", "2.5 GiB"]);
+        let folder = Path::new("/home/ann/.cache/vworkspace-lab");
+        let told = enough_disk(folder, 300 * MIB, DISK_PER_MINUTE);
+        let expected = "300 MiB free for /home/ann/.cache/vworkspace-lab, 716 MiB needed; free some on the disk of this folder";
+        assert_eq!(told, Err(expected.to_owned()));
+        let told = enough_disk(folder, 3 * GIB, 3 * GIB);
+        assert_eq!(told, Ok("3.0 GiB free for /home/ann/.cache/vworkspace-lab".to_owned()));
     }
 }

@@ -14,6 +14,7 @@ mod diagnosis;
 mod existing_cluster;
 mod faults;
 mod image;
+mod lock;
 mod machine;
 mod maturity;
 mod mutants;

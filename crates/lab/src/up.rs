@@ -2,7 +2,7 @@
 //! add-ons side by side.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -15,6 +15,7 @@ use crate::cluster::Cluster;
 use crate::components::Component;
 use crate::existing_cluster;
 use crate::image;
+use crate::lock;
 use crate::machine;
 use crate::node::processes::API_SERVER;
 use crate::node::{self, Node, Start, supervise};
@@ -134,15 +135,12 @@ pub(crate) fn minutes_to_build(paths: &Paths) -> Result<u32> {
         .sum())
 }
 
-/// One at a time starts or stops a lab. The kernel frees the lock of a process that was killed.
+/// One at a time starts or stops a lab.
 pub(crate) fn lock(paths: &Paths) -> Result<File> {
     let failed = || format!("failed to lock {}", paths.lock.display());
     fs::create_dir_all(paths.lock.parent().unwrap_or(&paths.lock)).with_context(failed)?;
     let lock = File::create(&paths.lock).with_context(failed)?;
-    if let Err(TryLockError::WouldBlock) = lock.try_lock() {
-        eprintln!("lab: another command is starting or stopping this lab; waiting for it");
-        lock.lock()?;
-    }
+    lock::take(&lock, "another command that is starting or stopping this lab").with_context(failed)?;
     Ok(lock)
 }
 
@@ -285,18 +283,20 @@ async fn wait_for_containerd(cluster: &Cluster, node: &Node) -> Result<Vec<Strin
     }
 }
 
-/// Installs add-ons side by side and waits for them.
+/// Installs add-ons side by side and waits for them, then those that must see what the others brought.
 pub(crate) async fn install(
     cluster: &Cluster,
     addons: impl IntoIterator<Item = &Addon>,
     progress: &Progress,
 ) -> Result<()> {
-    let installs = addons.into_iter().map(async |addon| {
+    let (last, first): (Vec<&Addon>, Vec<&Addon>) = addons.into_iter().partition(|addon| addon.is_last());
+    let install = async |addon: &Addon| {
         let step = progress.begin(format!("{} ready", addon.title()));
         addon.install(cluster).await?;
         step.done();
         anyhow::Ok(())
-    });
-    try_join_all(installs).await?;
+    };
+    try_join_all(first.into_iter().map(&install)).await?;
+    try_join_all(last.into_iter().map(&install)).await?;
     Ok(())
 }

@@ -20,6 +20,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use self::network::{NODE_IP, Published};
 use self::supervise::Spec;
+use crate::lock;
 use crate::paths::Paths;
 use crate::process_table::{self, Running};
 use crate::tail;
@@ -68,7 +69,7 @@ impl Node {
         stop(paths)?;
         // Held until the node listens: two labs that start at once must not choose the same ports.
         let choosing = File::create(paths.lock.with_file_name("ports.lock"))?;
-        choosing.lock()?;
+        lock::take(&choosing, "another lab that is starting")?;
         let port = free_ports(start.port)?;
         fs::create_dir_all(paths.log())?;
         fs::create_dir_all(paths.var_lib())?;

@@ -7,13 +7,13 @@ use agent_protocol::{Claim, SigningKey};
 use anyhow::{Context, Result, ensure};
 use jiff::{Timestamp, ToSpan};
 use kube::ResourceExt;
-use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams};
+use kube::api::{DynamicObject, Patch, PatchParams};
 use serde_json::{Value, json};
 
 use super::super::chart::Chart;
 use super::super::{Ground, Scenario, text_at};
 use super::instance::{HELM, Instance, SOURCE, instance};
-use super::scenario;
+use super::{catalog_policy, scenario};
 
 pub(in super::super) const SCENARIO: Scenario = scenario(
     "application_approval_only_the_change_that_was_approved_goes_out_and_what_runs_stays",
@@ -24,7 +24,7 @@ pub(in super::super) const SCENARIO: Scenario = scenario(
 pub(in super::super) const BY_POLICY: Scenario = Scenario {
     alone: true,
     ..scenario("application_approval_by_policy_no_spec_lifts_what_the_catalog_policy_requires", |ground| {
-        Box::pin(by_policy(ground))
+        Box::pin(catalog_policy::removed_after(ground, required_by_policy(ground)))
     })
 };
 
@@ -129,18 +129,8 @@ metadata: {name: settings, namespace: NAMESPACE}
 stringData: {shop.yaml: 'greeting: GREETING'}
 ";
 
-async fn by_policy(ground: &Ground) -> Result<()> {
-    let told = required_by_policy(ground).await;
-    // Also after a failure: nobody else may feel it.
-    let policies = ground.cluster.dynamic("v1", "ConfigMap", Some("vworkspace-system"));
-    let removed = policies.delete("vworkspace-catalog-policy", &DeleteParams::background()).await;
-    told?;
-    removed?;
-    Ok(())
-}
-
 async fn required_by_policy(ground: &Ground) -> Result<()> {
-    ground.apply(POLICY).await?;
+    catalog_policy::set(ground, "{requiredApprovals: '[{namespaces: [NAMESPACE]}]'}").await?;
     let chart = Chart::published(ground, &[]).await?;
     let mut shop = instance(ground).chart(&chart).with("approvals: {required: false}").applied().await?;
     asked(&shop, |asked| asked.message.contains("The catalog policy requires it")).await?;
@@ -150,13 +140,6 @@ async fn required_by_policy(ground: &Ground) -> Result<()> {
     shop.says_all(&[("Ready", "True/HelmReleaseReady"), ("Blocked", "False/Unblocked")]).await?;
     shop.plugin_status("Current").await
 }
-
-const POLICY: &str = "
-apiVersion: v1
-kind: ConfigMap
-metadata: {name: vworkspace-catalog-policy, namespace: vworkspace-system}
-data: {requiredApprovals: '[{namespaces: [NAMESPACE]}]'}
-";
 
 /// What an instance asks to be approved.
 struct Asked {

@@ -4,6 +4,7 @@
 mod admission;
 pub(super) mod allow_list;
 pub(super) mod approval;
+mod catalog_policy;
 pub(super) mod certificate;
 pub(super) mod chart_source;
 pub(super) mod child_resources;
