@@ -8,9 +8,9 @@ use kube::core::ApiResource;
 use tokio::time::{Instant, sleep};
 
 use super::super::Ground;
-use super::super::application::instance;
+use super::super::application::instance::{self, HELM, SOURCE};
 use super::end_state::{self, EndState, differences};
-use super::history::Recorder;
+use super::history::{CLASSIC, RELEASE, REPOSITORY, Recorder};
 use super::program::{Desk, Operator, REST};
 use super::truth;
 use super::workload::{Charts, Left, Subject, Workload};
@@ -21,6 +21,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// How long what belongs to a release may take to go after it: the garbage collector is not ours.
 const GOODBYE: Duration = Duration::from_secs(20);
 const POLL: Duration = Duration::from_millis(200);
+/// What the operator gives Flux.
+const FLUX_KINDS: [(&str, &str); 3] = [(HELM, RELEASE), (SOURCE, REPOSITORY), (SOURCE, CLASSIC)];
 
 /// A namespace in which one run comes after the other.
 pub(super) struct Lane {
@@ -109,9 +111,12 @@ impl Lane {
             let other = differences(&baseline.end, &run.end);
             if other.is_empty() { Ok(()) } else { bail!("it ended otherwise:\n  {}", other.join("\n  ")) }
         });
-        let failure = run.err().map(|error| format!("{:#}", self.explain(&error, &recorder, &operator)));
-        if failure.is_some() {
-            self.clear(workload, &recorder, operator).await?;
+        let mut failure = run.err().map(|error| format!("{:#}", self.explain(&error, &recorder, &operator)));
+        if let Some(why) = &mut failure
+            && let Err(error) = self.clear(workload, &recorder, operator).await
+        {
+            // The next run in this namespace fails, too; the cause is this one's.
+            why.push_str(&format!("\n{error:#}"));
         }
         Ok(Ended { is_reached, failure, took: started.elapsed() })
     }
@@ -191,6 +196,10 @@ impl Lane {
             let _ = instance::clear(&self.ground).await;
         }
         let _ = subject.tidy(workload).await;
+        // Nobody owns them but an operator that is gone.
+        for (api_version, kind) in FLUX_KINDS {
+            let _ = self.ground.delete(api_version, kind, "web").await;
+        }
         self.is_empty().await.context("what a failed run left could not be removed")
     }
 
