@@ -140,10 +140,9 @@ fn seen(told: Told<'_>) -> Reading {
         return Reading::InProgress(DELETED.to_owned());
     }
     let chart = world.helm_chart.as_ref();
-    let known = told.app.status.as_ref().and_then(|status| status.last_successful_release.as_ref());
     if release.is_suspended()
         && values_complaint(release).is_none()
-        && let Some(reading) = running(release).or_else(|| released_before(release, source, known))
+        && let Some(reading) = running(release).or_else(|| released_before(told, release, source))
     {
         return reading;
     }
@@ -159,7 +158,7 @@ fn seen(told: Told<'_>) -> Reading {
     if release.is_suspended() {
         return halted(told, release);
     }
-    if is_moving(told, source) {
+    if is_moving(told, release, source) {
         return fetching(told, release);
     }
     if !is_attempted(release, source) {
@@ -168,23 +167,19 @@ fn seen(told: Told<'_>) -> Reading {
     stalled(release)
         .or_else(|| failed(release))
         .or_else(|| running(release))
-        .or_else(|| released(told, release, source, known))
+        .or_else(|| released(told, release, source))
         .unwrap_or(Reading::NoNews)
 }
 
 /// Flux does nothing for a suspended release but end what it had begun, and notes generations without a look at them. The
 /// last one it tried is what runs if nothing but the suspension came after it, here and at the source.
-fn released_before(
-    release: &HelmRelease,
-    source: &Source,
-    known: Option<&SuccessfulRelease>,
-) -> Option<Reading> {
+fn released_before(told: Told<'_>, release: &HelmRelease, source: &Source) -> Option<Reading> {
     let status = &release.status;
     let newest = status.history.first()?;
     let only_suspended = release.metadata.generation == Some(status.last_attempted_generation + 1);
     let asked_for = source_asked_of(&release.metadata);
     let is_same_source = asked_for.is_some() && asked_for == source_asked_of(&source.metadata);
-    let is_known = is_known_to_carry_the_change(release, newest, known);
+    let is_known = is_known_to_carry_the_change(told, release);
     let is_released = (is_known || (only_suspended && is_same_source && is_wanted(release, source, newest)))
         && has_caught_up(source)
         && newest.status == "deployed"
@@ -193,16 +188,14 @@ fn released_before(
     is_released.then(|| Reading::Released(newest.clone()))
 }
 
-/// Whether this very revision was seen to carry this very change.
-fn is_known_to_carry_the_change(
-    release: &HelmRelease,
-    newest: &Snapshot,
-    known: Option<&SuccessfulRelease>,
-) -> bool {
-    known.is_some_and(|known| {
-        known.revision == newest.version
-            && known.change.is_some()
-            && known.change.as_deref() == change_of(&release.metadata)
+fn known_success(told: Told<'_>) -> Option<&SuccessfulRelease> {
+    told.app.status.as_ref()?.last_successful_release.as_ref()
+}
+
+/// Whether the newest revision was seen to carry this very change.
+fn is_known_to_carry_the_change(told: Told<'_>, release: &HelmRelease) -> bool {
+    known_success(told).zip(release.status.history.first()).is_some_and(|(known, newest)| {
+        known.revision == newest.version && known.change.is_some() && known.change.as_deref() == told.change
     })
 }
 
@@ -260,7 +253,7 @@ fn trouble(
     source: &Source,
     chart: Option<&Source>,
 ) -> Option<SourceTrouble> {
-    let needs_source = is_moving(told, source);
+    let needs_source = is_moving(told, release, source);
     let needs_chart = needs_source || !is_attempted(release, source);
     let of_source = Some(source).filter(|_| needs_source).and_then(source_trouble);
     of_source.or_else(|| chart.filter(|_| needs_chart).and_then(source_trouble))
@@ -268,9 +261,10 @@ fn trouble(
 
 /// Whether the source has not caught up with its spec. One that only lost what it had stored, which source-controller does
 /// at each of its restarts, changes nothing about a release that has succeeded or failed.
-fn is_moving(told: Told<'_>, source: &Source) -> bool {
+fn is_moving(told: Told<'_>, release: &HelmRelease, source: &Source) -> bool {
     let has_ended = was_in_place(told.app) || last_verdict(told.app) == Some(Ready::HelmReleaseFailed);
-    !has_caught_up(source) || (has_lost_its_artifact(source) && !(has_ended && is_settled(told)))
+    let is_over = (has_ended && is_settled(told)) || is_known_to_carry_the_change(told, release);
+    !has_caught_up(source) || (has_lost_its_artifact(source) && !is_over)
 }
 
 /// Whether Flux has really begun with this generation and this chart. `observedGeneration` proves nothing: it also moves
@@ -474,13 +468,9 @@ fn running(release: &HelmRelease) -> Option<Reading> {
 /// Applied and successful: each of these equalities has been seen to fail while the others held. A success that is known
 /// also stands while Flux looks at it again, which it does at every interval; unless Flux has failed since, which it can
 /// before Helm has begun: then the look has to end first.
-fn released(
-    told: Told<'_>,
-    release: &HelmRelease,
-    source: &Source,
-    known: Option<&SuccessfulRelease>,
-) -> Option<Reading> {
+fn released(told: Told<'_>, release: &HelmRelease, source: &Source) -> Option<Reading> {
     let status = &release.status;
+    let known = known_success(told);
     let newest = status.history.first()?;
     let is_ready = is_true(&status.conditions, "Ready").is_some();
     let is_new_success = is_ready && is_true(&status.conditions, "Reconciling").is_none();
@@ -492,7 +482,7 @@ fn released(
     let stands = is_new_success || (is_known && (is_ready || (is_waiting(release) && !has_failed_since)));
     // A source that lost its artifact does not tell any more which chart is asked for.
     let is_wanted = is_wanted(release, source, newest)
-        || (has_lost_its_artifact(source) && is_known_to_carry_the_change(release, newest, known));
+        || (has_lost_its_artifact(source) && is_known_to_carry_the_change(told, release));
     let is_released = stands
         && is_wanted
         && newest.status == "deployed"

@@ -660,6 +660,21 @@ fn drift_and_checks_that_nobody_sees_any_more_do_not_stay_degraded() {
 }
 
 #[test]
+fn a_check_goes_on_while_the_source_has_lost_its_artifact() {
+    let (app, known) = running();
+    let app = after(app.clone(), &plan(&app, &known, noon()));
+    let answered = |world: &World, checked| World { checks: vec![check(Some(checked))], ..world.clone() };
+    let fails = plan(&app, &answered(&known, Checked::Fails("no".to_owned())), noon());
+    assert_conditions!(fails, { Ready: False/EndpointUnreachable });
+    let Seen::Known(Sight::Present(mut source)) = known.source.clone() else { panic!("no source") };
+    source.status.artifact = None;
+    let lost = World { source: Seen::Known(Sight::Present(source)), ..known };
+    let passes = plan(&after(app, &fails), &answered(&lost, Checked::Passes), noon());
+    assert_conditions!(passes, { Ready: True/HelmReleaseReady, Degraded: False/Recovered });
+    assert_eq!(passes.errands.len(), 1, "asked until the release is another one");
+}
+
+#[test]
 fn a_certificate_wakes_the_plan_when_it_expires() {
     let (app, world) = running();
     let certificate = serde_json::from_value(json!({
