@@ -20,14 +20,12 @@ use crate::cache::{Caches, KindCache};
 use crate::controller::{Controller, Unreadable, View};
 use crate::election::Term;
 use crate::errand::Errands;
-use crate::freshness::Expectation;
+use crate::freshness::{Expectation, LOOK_FOR_OWN_WRITE, without_lost};
 use crate::interest::Interests;
 use crate::metrics::{Ended, Metrics};
 use crate::object::ObjectKey;
 use crate::queue::{Queue, RESYNC};
 
-/// The watch should show our own write at once; look again after this time in case it was that which got lost.
-const LOOK_FOR_OWN_WRITE: Duration = Duration::from_secs(5);
 /// What is under way when the operator is told to stop may take this long.
 const LAST_REQUESTS: Duration = Duration::from_millis(900);
 /// A plan that wants to be woken in the past must not keep a core busy.
@@ -253,10 +251,15 @@ impl<C: Controller> Driver<C> {
                 return (Ended::Undecodable, Next::By(Instant::now() + RESYNC));
             }
         };
+        if is_let_go(&object, C::FINALIZER) {
+            self.interests.want(key, &[]);
+            self.errands.want(key, &[]);
+            return (Ended::Gone, Next::Never);
+        }
         if memory.uid != object.metadata.uid {
             *memory = Memory { uid: object.metadata.uid.clone(), ..Memory::default() };
         }
-        if self.is_outdated(memory) {
+        if self.is_outdated(memory).await {
             return (Ended::Waiting, Next::By(Instant::now() + LOOK_FOR_OWN_WRITE));
         }
         let typed: C::Object = match kept.read() {
@@ -346,11 +349,9 @@ impl<C: Controller> Driver<C> {
     }
 
     /// Whether a cache has not come as far as our own last write.
-    fn is_outdated(&self, memory: &mut Memory) -> bool {
-        memory.expectations = self.unmet(std::mem::take(&mut memory.expectations));
-        for expectation in &memory.expectations {
-            debug!(child = %expectation.id, "waiting for the cache to show our own write");
-        }
+    async fn is_outdated(&self, memory: &mut Memory) -> bool {
+        let unmet = self.unmet(std::mem::take(&mut memory.expectations));
+        memory.expectations = without_lost(unmet, &self.shared.caches, &self.actor.client).await;
         !memory.expectations.is_empty()
     }
 
@@ -452,6 +453,12 @@ impl Desk {
         self.queue.clear();
         self.memories.clear();
     }
+}
+
+/// Whether an object is being deleted and only others hold it: there is nothing left to do, nor to say.
+fn is_let_go(object: &DynamicObject, finalizer: &str) -> bool {
+    let meta = &object.metadata;
+    meta.deletion_timestamp.is_some() && !meta.finalizers.iter().flatten().any(|known| known == finalizer)
 }
 
 /// Each version that cannot be read is told once.

@@ -1,10 +1,18 @@
 //! Read your writes: a cache that has not seen our own last write is too old to decide on.
 
-use kube::api::DynamicObject;
-use tokio::time::Instant;
+use std::time::Duration;
 
-use crate::cache::{KindCache, Progress};
+use kube::Client;
+use kube::api::DynamicObject;
+use tokio::time::{Instant, timeout};
+use tracing::{debug, warn};
+
+use crate::act::{ANSWER, api};
+use crate::cache::{Caches, KindCache, Progress};
 use crate::object::ObjectId;
+
+/// The watch should show our own write at once; after this time it is looked for in case it was that which got lost.
+pub(crate) const LOOK_FOR_OWN_WRITE: Duration = Duration::from_secs(5);
 
 /// Something we wrote and a cache must show before we look again.
 #[derive(Debug, Clone, PartialEq)]
@@ -73,6 +81,43 @@ impl Expectation {
     }
 }
 
+/// Those that may still be met. What we wrote can be gone before a list shows it that was asked for before: then no event
+/// ever tells, and only the API server knows.
+pub(crate) async fn without_lost(
+    expectations: Vec<Expectation>,
+    caches: &Caches,
+    client: &Client,
+) -> Vec<Expectation> {
+    let mut awaited = Vec::new();
+    for expectation in expectations {
+        let id = &expectation.id;
+        let is_shown = caches.of(&id.resource).is_some_and(|cache| cache.get(&id.key).is_some());
+        let is_late = expectation.at.elapsed() >= LOOK_FOR_OWN_WRITE;
+        if !is_late || is_shown || !is_gone(id, client).await {
+            debug!(child = %id, "waiting for the cache to show our own write");
+            awaited.push(expectation);
+        }
+    }
+    awaited
+}
+
+/// Whether the API server does not have an object.
+async fn is_gone(id: &ObjectId, client: &Client) -> bool {
+    let found = timeout(ANSWER, api(client, &id.resource, &id.key).get_metadata_opt(&id.key.name)).await;
+    match found {
+        Ok(Ok(None)) => true,
+        Ok(Ok(Some(_))) => {
+            warn!(child = %id, "the API server has it, and the watch does not show it");
+            false
+        }
+        Ok(Err(error)) => {
+            debug!(child = %id, %error, "failed to look for our own write");
+            false
+        }
+        Err(_) => false,
+    }
+}
+
 /// Versions of one kind count upwards; ones that are no numbers can only be compared for equality.
 fn reaches(seen: &str, written: &str) -> bool {
     match (version_number(seen), version_number(written)) {
@@ -88,8 +133,10 @@ pub(crate) fn version_number(version: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::act::testing::{answering, status};
+    use crate::cache::Past;
     use crate::object::ObjectKey;
-    use std::time::Duration;
+    use http::StatusCode;
 
     fn object(uid: &str, version: &str) -> DynamicObject {
         serde_json::from_value(serde_json::json!({"apiVersion": "v1", "kind": "ConfigMap",
@@ -100,6 +147,38 @@ mod tests {
     fn expectation(wrote: Wrote, at: Instant) -> Expectation {
         let resource = crate::object::resource_of::<k8s_openapi::api::core::v1::ConfigMap>();
         Expectation { id: ObjectId { resource, key: ObjectKey::namespaced("shop", "a") }, wrote, at }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_was_gone_before_a_list_could_show_it_is_not_waited_for_for_ever() {
+        let (cache, all) = (KindCache::of_parts([None]), None);
+        cache.begin_list(&all);
+        cache.end_list(&all, Past::Refused);
+        cache.begin_list(&all);
+        tokio::time::advance(Duration::from_millis(1)).await;
+        let expected = expectation(Wrote::Version("10".to_owned()), Instant::now());
+        // Another controller lets go of it, then the list is made.
+        cache.end_list(&all, Past::Refused);
+        assert!(!expected.is_met_by(&cache), "it may also not be there yet");
+        let mut caches = Caches::default();
+        caches.add(&expected.id.resource, cache);
+        let there = || {
+            (
+                StatusCode::OK,
+                serde_json::json!({"apiVersion": "meta.k8s.io/v1",
+            "kind": "PartialObjectMetadata", "metadata": {"name": "a", "namespace": "shop"}}),
+            )
+        };
+        let left = async |answer: (StatusCode, serde_json::Value)| {
+            let (client, asked) = answering(move |_| answer.clone());
+            let left = without_lost(vec![expected.clone()], &caches, &client).await;
+            (left.len(), asked.lock().unwrap().len())
+        };
+        assert_eq!(left(status(404)).await, (1, 0), "the watch has its time first");
+        tokio::time::advance(LOOK_FOR_OWN_WRITE).await;
+        assert_eq!(left(status(404)).await, (0, 1), "it is gone");
+        assert_eq!(left(there()).await, (1, 1), "a cache that is behind");
+        assert_eq!(left(status(403)).await, (1, 1), "nobody knows");
     }
 
     #[test]

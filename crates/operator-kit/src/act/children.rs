@@ -2,12 +2,12 @@
 //! that one that comes late, from a process that has lost its lease, changes nothing.
 
 use kube::api::{
-    DeleteParams, DynamicObject, ObjectMeta, Patch, PatchParams, Preconditions, PropagationPolicy,
+    DeleteParams, DynamicObject, ListParams, ObjectMeta, Patch, PatchParams, Preconditions, PropagationPolicy,
 };
 use serde_json::json;
 use std::collections::BTreeMap;
 use tokio::time::timeout;
-use tracing::info;
+use tracing::{info, warn};
 
 use super::requests::{Apply, CREATION_ANNOTATION, Seen};
 use super::{ANSWER, Error, Task, api, refused};
@@ -41,10 +41,44 @@ impl Task<'_> {
             }
             written => written?,
         };
+        if let Some(uid) = written.metadata.uid.filter(|_| seen.is_none()) {
+            self.made.push((id.clone(), uid));
+        }
         if let Some(version) = written.metadata.resource_version {
             self.expect(id.clone(), Wrote::Version(version));
         }
         Ok(())
+    }
+
+    /// Deletes what was made for an object that has gone meanwhile: whoever let it go did not see that child. If the status
+    /// could be written after it, the object was still there, and its finalizer holds it.
+    pub(super) async fn take_back(&mut self) -> Result<(), Error> {
+        let made = std::mem::take(&mut self.made);
+        if made.is_empty() || self.is_status_written || !self.is_gone().await? {
+            return Ok(());
+        }
+        for (id, uid) in made {
+            warn!(child = %id, "deleting what was made for an object that is gone");
+            let ObjectId { resource, key } = id;
+            let dependents = Dependents::GoToo;
+            self.delete(&Deletion { resource, key, uid, version: None, dependents }).await?;
+        }
+        Ok(())
+    }
+
+    /// Whether the object itself is not there any more. Listed, because that is a right that every controller has.
+    async fn is_gone(&self) -> Result<bool, Error> {
+        let id = self.id();
+        let api = api(&self.actor.client, &id.resource, &id.key);
+        let named = ListParams::default().fields(&format!("metadata.name={}", id.key.name));
+        match timeout(ANSWER, api.list_metadata(&named)).await {
+            Err(_) => Err(Error::NoAnswer { verb: "list", object: id.to_string() }),
+            Ok(Err(error)) => Err(refused("list", &id, &error)),
+            Ok(Ok(found)) => {
+                let uid = &self.object.metadata.uid;
+                Ok(!found.items.iter().any(|known| known.metadata.uid == *uid))
+            }
+        }
     }
 
     /// The caches show only children that carry our label, and may be behind: a namesake of somebody else must not be taken

@@ -34,7 +34,7 @@ use crate::object::{ObjectId, ObjectKey};
 use crate::plan::Plan;
 
 /// How long the API server may take to answer one request.
-const ANSWER: Duration = Duration::from_secs(15);
+pub(crate) const ANSWER: Duration = Duration::from_secs(15);
 /// A message of somebody else is copied up to this length.
 const LONGEST_MESSAGE: usize = 1000;
 
@@ -211,6 +211,9 @@ impl Actor {
         if let Err(error) = task.run(requests, known).await {
             task.outcome.errors.push(error);
         }
+        if let Err(error) = task.take_back().await {
+            task.outcome.errors.push(error);
+        }
         task.outcome
     }
 
@@ -232,12 +235,23 @@ struct Task<'a> {
     creation: &'a str,
     /// The version of the object after our own last write.
     version: Option<String>,
+    /// Children that did not exist before, each with its uid.
+    made: Vec<(ObjectId, String)>,
+    is_status_written: bool,
     outcome: Outcome,
 }
 
 impl<'a> Task<'a> {
     fn new(actor: &'a Actor, object: &'a DynamicObject, creation: &'a str) -> Self {
-        Self { actor, object, creation, version: None, outcome: Outcome::default() }
+        Self {
+            actor,
+            object,
+            creation,
+            version: None,
+            made: Vec::new(),
+            is_status_written: false,
+            outcome: Outcome::default(),
+        }
     }
 
     async fn run(&mut self, requests: &[Request], known: &[Refusal]) -> Result<(), Error> {
@@ -395,7 +409,7 @@ fn refused(verb: &'static str, id: &ObjectId, error: &kube::Error) -> Error {
     Error::Refused { verb, object: id.to_string(), fault: fault(error), message: fault::words(error) }
 }
 
-fn api(client: &Client, resource: &ApiResource, key: &ObjectKey) -> Api<DynamicObject> {
+pub(crate) fn api(client: &Client, resource: &ApiResource, key: &ObjectKey) -> Api<DynamicObject> {
     match &key.namespace {
         Some(namespace) => Api::namespaced_with(client.clone(), namespace, resource),
         None => Api::all_with(client.clone(), resource),
@@ -484,5 +498,43 @@ mod tests {
         assert!(lost.errors.iter().all(Error::is_stale) && lost.refusal.is_none(), "{:?}", lost.errors);
         let (held, asked) = outcome(Term::endless(), &[], written()).await;
         assert_eq!((held.writes, asked.len()), (3, 4), "finalizer, look, child, status: {asked:?}");
+    }
+
+    /// What is asked of an API server on which the object is gone, or not, when its status is written.
+    async fn asked_after(listed: serde_json::Value) -> Vec<Method> {
+        let count = std::sync::Arc::new(std::sync::Mutex::new([0_usize; 2]));
+        let (client, asked) = testing::answering(move |method| {
+            let mut count = count.lock().unwrap();
+            let made = json!({"metadata": {"name": "web", "namespace": "shop", "uid": "child", "resourceVersion": "2"}});
+            match *method {
+                Method::PATCH => {
+                    count[0] += 1;
+                    if count[0] < 3 { (StatusCode::OK, made) } else { testing::status(404) }
+                }
+                Method::GET => {
+                    count[1] += 1;
+                    if count[1] == 1 { testing::status(404) } else { (StatusCode::OK, listed.clone()) }
+                }
+                _ => (StatusCode::OK, made),
+            }
+        });
+        let actor = testing::actor(client);
+        let requests = actor.requests(&object(), &plan(), &Caches::default()).unwrap();
+        actor.carry_out(&object(), &requests, &[], "r1").await;
+        let asked = asked.lock().unwrap();
+        asked.iter().map(|(method, _)| method.clone()).collect()
+    }
+
+    #[tokio::test]
+    async fn a_child_that_was_made_for_an_object_that_is_gone_is_deleted() {
+        let list = |items: serde_json::Value| json!({"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadataList", "metadata": {}, "items": items});
+        // Finalizer, look for the child, child, status, look for the object.
+        let before = [Method::PATCH, Method::GET, Method::PATCH, Method::PATCH, Method::GET];
+        let own = json!([{"metadata": {"name": "web", "namespace": "shop", "uid": "ours"}}]);
+        assert_eq!(asked_after(list(own)).await, before, "it is still there");
+        let namesake = json!([{"metadata": {"name": "web", "namespace": "shop", "uid": "another"}}]);
+        for gone in [json!([]), namesake] {
+            assert_eq!(asked_after(list(gone)).await, [&before[..], &[Method::DELETE]].concat());
+        }
     }
 }

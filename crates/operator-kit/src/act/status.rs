@@ -27,6 +27,7 @@ impl Task<'_> {
         let request = api.patch_status(&id.key.name, &params, &patch);
         let written = self.write("write the status of", &id, request).await?;
         self.expect_own(&written);
+        self.is_status_written = true;
         let before = self.object.data.get("status").unwrap_or(&Value::Null);
         let term = &self.actor.term;
         let sent = self.actor.announcer.announce(before, desired, &self.reference(), term).await;

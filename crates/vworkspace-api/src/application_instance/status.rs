@@ -37,6 +37,10 @@ pub struct ApplicationInstanceStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_approved_change: Option<ApprovedChange>,
 
+    /// true once Helm has begun with the release, so that there may be objects of it. Kept until the instance is gone.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub install_attempted: bool,
+
     /// true while Flux's words can quote values of a Secret: a release with such values was, or may have been, handed to
     /// Flux, and none without has been seen to succeed since. Its words are then told without what could be a value. Not set otherwise.
     #[serde(default, skip_serializing_if = "is_default")]

@@ -22,7 +22,12 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const GOODBYE: Duration = Duration::from_secs(20);
 const POLL: Duration = Duration::from_millis(200);
 /// What the operator gives Flux.
-const FLUX_KINDS: [(&str, &str); 3] = [(HELM, RELEASE), (SOURCE, REPOSITORY), (SOURCE, CLASSIC)];
+const GIVEN: [(&str, &str, &str); 4] = [
+    (HELM, RELEASE, "web"),
+    (SOURCE, REPOSITORY, "web"),
+    (SOURCE, REPOSITORY, "web-candidate"),
+    (SOURCE, CLASSIC, "web"),
+];
 
 /// A namespace in which one run comes after the other.
 pub(super) struct Lane {
@@ -197,8 +202,8 @@ impl Lane {
         }
         let _ = subject.tidy(workload).await;
         // Nobody owns them but an operator that is gone.
-        for (api_version, kind) in FLUX_KINDS {
-            let _ = self.ground.delete(api_version, kind, "web").await;
+        for (api_version, kind, name) in GIVEN {
+            let _ = self.ground.delete(api_version, kind, name).await;
         }
         self.is_empty().await.context("what a failed run left could not be removed")
     }

@@ -13,7 +13,7 @@ use vworkspace_api::application_instance::{
 };
 
 use super::asking::{Asked, Checked, Question, Reply};
-use super::{children, looking};
+use super::{INSTANCE_LABEL, OWNER_LABEL, children, looking};
 use crate::catalog_policy::CatalogPolicy;
 use crate::certificates::Certificate;
 use crate::errands::chart_archive::{ArtifactRef, ChartFacts};
@@ -52,6 +52,8 @@ pub(crate) struct World {
     /// The Secret or ConfigMap with the values, while it is looked at and if it is there.
     pub(crate) values_object: Option<Version>,
     pub(crate) leftovers: Leftovers,
+    /// The uid that a HelmRelease of this instance's name names instead of this instance's: it came back from a backup.
+    pub(crate) restored_release: Option<String>,
     /// Whether the whole namespace is being deleted; looked at only where nothing else can be seen any more.
     pub(crate) is_namespace_ending: bool,
     /// Whether the rights to look at it go with the namespace.
@@ -201,6 +203,7 @@ pub(crate) fn world(app: &ApplicationInstance, view: &View<'_, Question>, policy
         is_drift_seen: matches!(events, Found::Objects(_)),
         values_object: looking::values_object(app).and_then(|interest| version(&view.find(&interest))),
         leftovers: leftovers(app, view),
+        restored_release: restored_release(app, view, &key),
         is_namespace_ending: is_namespace_ending(app, view),
         has_rights_in_namespace_only: false,
         checks: checks(app, view, &namespace, services.objects()),
@@ -356,9 +359,23 @@ fn leftovers(app: &ApplicationInstance, view: &View<'_, Question>) -> Leftovers 
 fn is_made_by_helm(kind: &str, meta: &ObjectMeta) -> bool {
     let is_kept = || {
         let policy = meta.annotations.as_ref().and_then(|known| known.get("helm.sh/resource-policy"));
-        policy.is_some_and(|policy| policy == "keep")
+        policy.is_some_and(|policy| policy.trim().eq_ignore_ascii_case("keep"))
     };
     kind != "Secret" && meta.owner_references.as_deref().unwrap_or_default().is_empty() && !is_kept()
+}
+
+/// One that was made for an instance of the same name: a restore gives the instance another uid, and its children keep
+/// their labels.
+fn restored_release(
+    app: &ApplicationInstance,
+    view: &View<'_, Question>,
+    release: &ObjectKey,
+) -> Option<String> {
+    let labels = view.caches.raw::<HelmRelease>(release)?.metadata.labels?;
+    let (instance, owner) = (labels.get(INSTANCE_LABEL)?, labels.get(OWNER_LABEL)?);
+    let is_restored =
+        app.metadata.name.as_ref() == Some(instance) && app.metadata.uid.as_ref() != Some(owner);
+    is_restored.then(|| owner.clone())
 }
 
 /// A namespace that is gone was being deleted.
@@ -506,6 +523,7 @@ mod tests {
             ("Deployment", serde_json::json!({}), true),
             ("Secret", serde_json::json!({}), false),
             ("ConfigMap", serde_json::json!({"annotations": {"helm.sh/resource-policy": "keep"}}), false),
+            ("ConfigMap", serde_json::json!({"annotations": {"helm.sh/resource-policy": " Keep"}}), false),
             ("ConfigMap", serde_json::json!({"annotations": {"helm.sh/resource-policy": "x"}}), true),
             (
                 "Certificate",

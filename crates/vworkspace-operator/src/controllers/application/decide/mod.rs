@@ -157,6 +157,7 @@ fn managed(
         warnings: readiness::warnings(app, world),
         drift: drift.map(|drift| drift.message),
         unreachable: unreachable.filter(|trouble| trouble.counts_from <= now).map(|trouble| trouble.message),
+        install_attempted: uninstall::is_install_attempted(app, world),
         secret_values: quoting::can_quote_secrets_later(app, world, handover.change, reading),
         carried: world
             .release

@@ -44,6 +44,8 @@ pub(super) struct Facts<'a> {
     pub(super) drift: Option<String>,
     /// The chart source, if it has been unreachable for long.
     pub(super) unreachable: Option<String>,
+    /// Whether Helm ever began with the release.
+    pub(super) install_attempted: bool,
     /// Whether Flux's words can quote values of a Secret from now on.
     pub(super) secret_values: bool,
     /// The change that the release carries.
@@ -100,6 +102,7 @@ pub(super) fn of(facts: &Facts<'_>) -> ApplicationInstanceStatus {
     if let Some(endpoints) = &facts.endpoints {
         status.endpoints.clone_from(endpoints);
     }
+    status.install_attempted = facts.install_attempted;
     status.secret_values = facts.secret_values;
     status.chart_trouble = facts.reading.chart_trouble().cloned();
     if facts.approved.is_some() {

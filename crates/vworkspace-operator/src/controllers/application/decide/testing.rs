@@ -89,6 +89,7 @@ pub(crate) fn empty() -> World {
         is_drift_seen: true,
         values_object: None,
         leftovers: Leftovers::Known(Left::default()),
+        restored_release: None,
         is_namespace_ending: false,
         has_rights_in_namespace_only: false,
         checks: Vec::new(),

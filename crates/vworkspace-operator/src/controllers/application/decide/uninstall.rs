@@ -13,6 +13,7 @@ use super::chart_source::{SourceTrouble, source_trouble};
 use super::pause;
 use super::quoting::said;
 use super::status::{History, finish, moment, unblocked};
+use crate::controllers::application::OWNER_LABEL;
 use crate::controllers::application::asking::Question;
 use crate::controllers::application::children::{self, Suspension};
 use crate::controllers::application::looking;
@@ -20,6 +21,7 @@ use crate::controllers::application::observe::{Leftovers, World, described};
 use crate::flux::{HelmRelease, HelmRepository, OciRepository, Source, condition};
 
 const LET_GO: &str = "The release is let go of: it keeps running.";
+const RELEASE_GONE: &str = "The release and its objects are gone; its chart source is next.";
 /// As many objects are named in a message.
 const MOST_NAMED: usize = 5;
 
@@ -42,6 +44,8 @@ enum Step {
     /// The release and its objects are gone: our own sources go last.
     DeleteSources(Vec<Deletion>),
     Done,
+    /// Nothing can be seen any more, because the whole namespace is being deleted.
+    LeaveToNamespace,
 }
 
 pub(super) fn plan(
@@ -55,9 +59,13 @@ pub(super) fn plan(
         let status = app.status.clone().unwrap_or_default();
         return Plan { interests, ..Plan::only_status(Finalizer::Hold, status) };
     }
-    let finalizer = if step == Step::Done { Finalizer::Release } else { Finalizer::Hold };
+    let (finalizer, gone) = match step {
+        Step::Done => (Finalizer::Release, children_of(app)),
+        // Nobody may look, and everything goes.
+        Step::LeaveToNamespace => (Finalizer::Release, Vec::new()),
+        _ => (Finalizer::Hold, Vec::new()),
+    };
     let status = status(app, world, &step, now);
-    let gone = gone(app, world);
     let (mut children, mut deletions) = (Vec::new(), Vec::new());
     match step {
         Step::Prepare(child) => children.push(*child),
@@ -68,7 +76,8 @@ pub(super) fn plan(
         | Step::Look
         | Step::WaitForObjects(_)
         | Step::NotUninstalled(_)
-        | Step::Done => {}
+        | Step::Done
+        | Step::LeaveToNamespace => {}
     }
     Plan { children, deletions, interests, gone, ..Plan::only_status(finalizer, status) }
 }
@@ -78,9 +87,10 @@ pub(super) fn plan(
 fn interests(app: &ApplicationInstance, world: &World, step: &Step) -> Vec<Interest> {
     let leftovers = || looking::leftovers(app).into_iter();
     match step {
-        Step::Hidden(_) => {
+        Step::Hidden(_) | Step::LeaveToNamespace => {
             let namespace = looking::namespace(app).filter(|_| world.has_rights_in_namespace_only);
-            leftovers().chain(namespace).collect()
+            let is_release_gone = !matches!(world.release, Sight::Unknown(_));
+            leftovers().filter(|_| is_release_gone).chain(namespace).collect()
         }
         Step::Look
         | Step::WaitForObjects(_)
@@ -92,10 +102,17 @@ fn interests(app: &ApplicationInstance, world: &World, step: &Step) -> Vec<Inter
 }
 
 fn step(app: &ApplicationInstance, world: &World) -> Step {
-    let release = match &world.release {
+    match visible_step(app, world) {
         // With the namespace everything in it goes, and the rights to look at it first.
-        _ if world.is_namespace_ending => return Step::Done,
+        Step::Hidden(_) if world.is_namespace_ending => Step::LeaveToNamespace,
+        step => step,
+    }
+}
+
+fn visible_step(app: &ApplicationInstance, world: &World) -> Step {
+    let release = match &world.release {
         Sight::Unknown(why) => return Step::Hidden(why.clone()),
+        Sight::Absent if world.restored_release.is_some() => return Step::Wait(not_ours(app, world)),
         Sight::Absent | Sight::NotInstalled => return after_release(app, world),
         Sight::Unreadable(why) => return Step::Wait(format!("The HelmRelease cannot be read: {why}")),
         Sight::Present(release) => release,
@@ -120,7 +137,7 @@ fn after_release(app: &ApplicationInstance, world: &World) -> Step {
         _ if app.spec.deletion_policy == DeletionPolicy::Orphan => after_objects(world),
         Leftovers::NotYet if !looking::leftovers(app).is_empty() => Step::Look,
         Leftovers::Hidden(why) => Step::Hidden(why.join("; ")),
-        Leftovers::Known(left) if !left.standing.is_empty() && was_handed_over(app) => {
+        Leftovers::Known(left) if !left.standing.is_empty() && is_install_attempted(app, world) => {
             Step::NotUninstalled(left.standing.clone())
         }
         Leftovers::Known(left) if !left.terminating.is_empty() => {
@@ -130,9 +147,11 @@ fn after_release(app: &ApplicationInstance, world: &World) -> Step {
     }
 }
 
-/// Whether Flux ever had a release of it. Otherwise the objects are of another one, which was orphaned before.
-fn was_handed_over(app: &ApplicationInstance) -> bool {
-    app.status.as_ref().is_some_and(|status| status.last_applied_chart.is_some())
+/// Whether Helm ever began with the release, as far as was seen. If not, the objects are of another one, which was
+/// orphaned before.
+pub(super) fn is_install_attempted(app: &ApplicationInstance, world: &World) -> bool {
+    let was_seen = app.status.as_ref().is_some_and(|status| status.install_attempted);
+    was_seen || world.release.present().is_some_and(|release| !release.status.history.is_empty())
 }
 
 /// The sources are ours, and go last.
@@ -153,13 +172,7 @@ fn after_objects(world: &World) -> Step {
     }
 }
 
-/// Everything of ours that the API server itself must not know any more. In a namespace that is being deleted as a whole
-/// nobody may look, and everything goes.
-fn gone(app: &ApplicationInstance, world: &World) -> Vec<Absence> {
-    if world.is_namespace_ending { Vec::new() } else { children_of(app) }
-}
-
-/// Everything that an instance may have become.
+/// Everything of ours that the API server itself must not know any more: everything that an instance may have become.
 pub(super) fn children_of(app: &ApplicationInstance) -> Vec<Absence> {
     let key = || children::release_key(app);
     vec![
@@ -217,14 +230,17 @@ fn status(
             (Deleting::WaitingForChildResources, format!("Still terminating: {}.", named(left)))
         }
         Step::NotUninstalled(left) => (Deleting::WaitingForChildResources, not_uninstalled(app, left)),
-        Step::Prepare(_) | Step::Delete(_) | Step::Look | Step::DeleteSources(_) | Step::Done => (
+        _ if refused.is_some() => (
             Deleting::Uninstalling,
-            match refused {
-                Some(refusal) => said(app, world, &refusal.message),
-                None if is_orphaned => LET_GO.to_owned(),
-                None => "Flux is asked to uninstall the release.".to_owned(),
-            },
+            refused.map(|refusal| said(app, world, &refusal.message)).unwrap_or_default(),
         ),
+        Step::Prepare(_) | Step::Delete(_) | Step::Look => (
+            Deleting::Uninstalling,
+            if is_orphaned { LET_GO } else { "Flux is asked to uninstall the release." }.to_owned(),
+        ),
+        Step::DeleteSources(_) | Step::Done | Step::LeaveToNamespace => {
+            (Deleting::Uninstalling, if is_orphaned { LET_GO } else { RELEASE_GONE }.to_owned())
+        }
     };
     let conditions = &mut status.conditions;
     conditions.set(deleting, message.clone(), at);
@@ -242,6 +258,7 @@ fn status(
     let (suspended, message) = pause::condition(pause::by_hand(app).as_ref());
     conditions.set(suspended, message, at);
     finish(conditions, at);
+    status.install_attempted = is_install_attempted(app, world);
     status.observed_generation = app.metadata.generation;
     status.last_reconcile_time = Some(Time(now));
     status
@@ -251,6 +268,18 @@ fn status(
 fn answers(world: &World) -> bool {
     let source = world.source.present();
     source.is_some_and(|source| !matches!(source_trouble(source), Some(SourceTrouble::Unreachable(_))))
+}
+
+/// Whether it goes or stays is nobody's to guess.
+fn not_ours(app: &ApplicationInstance, world: &World) -> String {
+    let release = children::release_key(app);
+    format!(
+        "HelmRelease {} belongs to an earlier instance of this name, with uid {}, as after a restore. To let it go with this \
+         one, set its label {OWNER_LABEL} to {}; otherwise delete it.",
+        release.name,
+        world.restored_release.as_deref().unwrap_or_default(),
+        app.metadata.uid.as_deref().unwrap_or_default()
+    )
 }
 
 /// It does so without a word when the release's service account is gone, or its history.

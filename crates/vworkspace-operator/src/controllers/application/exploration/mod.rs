@@ -358,6 +358,7 @@ fn differs(before: Option<&ApplicationInstanceStatus>, after: &ApplicationInstan
         || before.last_successful_release != after.last_successful_release
         || before.last_approved_change != after.last_approved_change
         || before.endpoints != after.endpoints
+        || before.install_attempted != after.install_attempted
         || before.secret_values != after.secret_values
         || before.chart_trouble != after.chart_trouble
 }
@@ -372,6 +373,7 @@ fn as_read_back(status: &ApplicationInstanceStatus) -> ApplicationInstanceStatus
         last_successful_release: status.last_successful_release.clone(),
         last_approved_change: status.last_approved_change.clone(),
         endpoints: status.endpoints.clone(),
+        install_attempted: status.install_attempted,
         secret_values: status.secret_values,
         chart_trouble: status.chart_trouble.clone(),
         last_reconcile_time: status.last_reconcile_time.clone(),

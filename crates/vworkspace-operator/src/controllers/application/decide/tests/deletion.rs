@@ -176,8 +176,32 @@ fn a_release_that_flux_let_go_of_without_uninstalling_it_holds_the_instance() {
 
     let orphan = edited(app.clone(), |app| app.spec.deletion_policy = DeletionPolicy::Orphan);
     assert_eq!(plan(&orphan, &left, noon()).finalizer, Finalizer::Release, "the way out");
-    let mut never_handed_over = app;
-    never_handed_over.status.as_mut().unwrap().last_applied_chart = None;
-    let told = plan(&never_handed_over, &left, noon()).status.conditions;
+    let mut never_begun = app;
+    never_begun.status.as_mut().unwrap().install_attempted = false;
+    let told = plan(&never_begun, &left, noon()).status.conditions;
     assert_eq!(told.get("Deleting").unwrap().message, "Still terminating: ConfigMap web.");
+}
+
+#[test]
+fn a_release_of_an_earlier_instance_of_this_name_holds_the_deletion() {
+    let (app, known) = running();
+    let restored = World {
+        release: Sight::Absent,
+        restored_release: Some("before".to_owned()),
+        own_sources: Ok(Vec::new()),
+        ..known
+    };
+    let held = plan(&deleted(app.clone()), &restored, noon());
+    assert_eq!(held.finalizer, Finalizer::Hold);
+    let message = &held.status.conditions.get("Deleting").unwrap().message;
+    assert!(message.contains("with uid before") && message.contains("instance-uid"), "{message}");
+    let gone = World { restored_release: None, ..restored };
+    assert_eq!(plan(&deleted(app), &gone, noon()).finalizer, Finalizer::Release);
+}
+
+#[test]
+fn a_namespace_that_ends_changes_nothing_about_what_can_be_seen() {
+    let (app, known) = running();
+    let seen = plan(&deleted(app), &World { is_namespace_ending: true, ..known }, noon());
+    assert_eq!((seen.finalizer, seen.deletions.len()), (Finalizer::Hold, 1));
 }
