@@ -115,6 +115,7 @@ pub(crate) const ALL: &[Scenario] = &[
     application::unreachable_source::SCENARIO,
     application::service_account::SCENARIO,
     application::source_reference::SCENARIO,
+    application::restored::SCENARIO,
     application::retry::SCENARIO,
     application::secrecy::SCENARIO,
     troubleshooting::APPLICATION,

@@ -25,6 +25,7 @@ pub(super) mod pause;
 pub(super) mod policy;
 pub(super) mod propagation;
 pub(super) mod refused_write;
+pub(super) mod restored;
 pub(super) mod retry;
 pub(super) mod secrecy;
 pub(super) mod service_account;
