@@ -1,5 +1,9 @@
 //! What a controller is: names, watches and two functions that cannot block and cannot fail.
+//!
+//! It is made with its watches at hand: `Operator::with(|watches| ...)`.
 
+use std::fmt::{self, Debug, Formatter};
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -39,9 +43,6 @@ pub trait Controller: Send + Sync + 'static {
     /// What it has to ask of the world outside the API server.
     type Errand: Errand;
 
-    /// Which other kinds decide, and whose they are.
-    fn watches(&self) -> Watches;
-
     /// The world as the caches show it.
     fn observe(&self, object: &Self::Object, view: &View<'_, Self::Errand>) -> Self::World;
 
@@ -73,7 +74,7 @@ pub struct Unreadable<'a, S> {
 
 /// What an `observe` may read.
 pub struct View<'a, E: Errand> {
-    /// The objects of all watched kinds.
+    /// The objects that the controller watches.
     pub caches: &'a Caches,
     /// What the API server refused of the last plan for this object.
     pub refusals: &'a [Refusal],
@@ -95,11 +96,11 @@ impl<E: Errand> View<'_, E> {
 
     /// A child of the object. A namesake of somebody else tells nothing about it, and must never be deleted for it.
     #[must_use]
-    pub fn child<K>(&self, key: &ObjectKey) -> Sight<K>
+    pub fn child<K>(&self, children: Watched<K>, key: &ObjectKey) -> Sight<K>
     where
         K: Resource<DynamicType = ()> + DeserializeOwned,
     {
-        match self.caches.find::<K>(key) {
+        match self.caches.find(children, key) {
             Sight::Present(child) if !self.ownership.holds(child.meta(), self.owner) => Sight::Absent,
             sight => sight,
         }
@@ -112,9 +113,25 @@ impl<E: Errand> View<'_, E> {
     }
 }
 
-/// The kinds that a controller watches besides its own.
+/// The kinds that a controller looks at, its own first. Only what is declared here can be read: each declaration gives the
+/// [`Watched`] that a look needs.
 #[derive(Debug, Default)]
 pub struct Watches(pub(crate) Vec<Watch>);
+
+/// Objects of kind `K` that a controller has declared. Another selection of the same kind is another one.
+#[derive(Debug)]
+pub struct Watched<K> {
+    pub(crate) place: usize,
+    kind: PhantomData<fn() -> K>,
+}
+
+impl<K> Clone for Watched<K> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<K> Copy for Watched<K> {}
 
 /// One kind, the part of it that matters, and which object a change of it is about.
 #[derive(Debug, Clone)]
@@ -127,76 +144,85 @@ pub(crate) struct Watch {
 }
 
 /// Which objects of the controller a watched one is about.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone)]
 pub(crate) enum Concerns {
     /// Itself.
     Itself,
     /// The one that this label names, in the same namespace.
     NamedBy(&'static str),
     /// Those that this function names.
-    Mapped(Mapping),
+    Mapped(Arc<Mapping>),
     /// All of them.
     Everything,
 }
 
+impl Debug for Concerns {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Concerns::Itself => f.write_str("Itself"),
+            Concerns::NamedBy(label) => write!(f, "NamedBy({label})"),
+            Concerns::Mapped(_) => f.write_str("Mapped"),
+            Concerns::Everything => f.write_str("Everything"),
+        }
+    }
+}
+
 /// Which objects of a controller a watched one is about. It must not decide: telling too many costs a look, telling too
 /// few loses an event.
-pub type Mapping = fn(&DynamicObject, &Caches) -> Vec<ObjectKey>;
+pub type Mapping = dyn Fn(&DynamicObject, &Caches) -> Vec<ObjectKey> + Send + Sync;
 
 /// What an object can be found by, besides its own name: see [`Caches::named`].
 pub type Names = fn(&DynamicObject) -> Vec<ObjectKey>;
 
 impl Watches {
-    /// None.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
+    /// Those of a controller for `K`.
+    pub(crate) fn of<K: Resource<DynamicType = ()>>() -> Self {
+        let mut watches = Self::default();
+        watches.add::<K>(Selection::all(), Concerns::Itself);
+        watches
     }
 
-    /// Objects of kind `K` that carry this label: its value names the object they are about.
+    /// The controller's own kind, which is always watched.
     #[must_use]
-    pub fn labelled<K: Resource<DynamicType = ()>>(self, label: &'static str) -> Self {
-        self.add::<K>(Selection::labels(label), Concerns::NamedBy(label))
+    pub fn own<K: Resource<DynamicType = ()>>(&self) -> Watched<K> {
+        Watched { place: 0, kind: PhantomData }
+    }
+
+    /// Children of kind `K`: the value of this label names the object that they are about.
+    pub fn labelled<K: Resource<DynamicType = ()>>(&mut self, label: &'static str) -> Watched<K> {
+        self.add(Selection::labels(label), Concerns::NamedBy(label))
     }
 
     /// These objects of kind `K`, which are about the objects that `mapping` names.
-    #[must_use]
-    pub fn mapped<K: Resource<DynamicType = ()>>(self, selection: Selection, mapping: Mapping) -> Self {
-        self.add::<K>(selection, Concerns::Mapped(mapping))
+    pub fn mapped<K: Resource<DynamicType = ()>>(
+        &mut self,
+        selection: Selection,
+        mapping: impl Fn(&DynamicObject, &Caches) -> Vec<ObjectKey> + Send + Sync + 'static,
+    ) -> Watched<K> {
+        self.add(selection, Concerns::Mapped(Arc::new(mapping)))
     }
 
     /// These objects of kind `K`, which are about every object.
-    #[must_use]
-    pub fn for_all<K: Resource<DynamicType = ()>>(self, selection: Selection) -> Self {
-        self.add::<K>(selection, Concerns::Everything)
+    pub fn for_all<K: Resource<DynamicType = ()>>(&mut self, selection: Selection) -> Watched<K> {
+        self.add(selection, Concerns::Everything)
     }
 
-    /// The objects of the kind that was named last can be found by these names, too.
-    #[must_use]
-    pub fn found_by(mut self, names: Names) -> Self {
-        if let Some(watch) = self.0.last_mut() {
+    /// These objects can be found by these names, too.
+    pub fn found_by<K>(&mut self, watched: Watched<K>, names: Names) {
+        if let Some(watch) = self.0.get_mut(watched.place) {
             watch.names = Some(names);
         }
-        self
     }
 
-    fn add<K: Resource<DynamicType = ()>>(mut self, selection: Selection, concerns: Concerns) -> Self {
+    fn add<K: Resource<DynamicType = ()>>(&mut self, selection: Selection, concerns: Concerns) -> Watched<K> {
         self.0.push(Watch { resource: resource_of::<K>(), selection, concerns, names: None });
-        self
-    }
-}
-
-impl Watch {
-    /// The controller's own kind.
-    pub(crate) fn own<C: Controller>() -> Self {
-        let (selection, concerns) = (Selection::all(), Concerns::Itself);
-        Self { resource: resource_of::<C::Object>(), selection, concerns, names: None }
+        Watched { place: self.0.len() - 1, kind: PhantomData }
     }
 }
 
 impl Concerns {
     /// What to look at after a change of `seen`.
-    pub(crate) fn triggers(self, seen: &DynamicObject, caches: &Caches) -> Vec<Trigger> {
+    pub(crate) fn triggers(&self, seen: &DynamicObject, caches: &Caches) -> Vec<Trigger> {
         let objects = match self {
             Concerns::Itself => vec![ObjectKey::of(seen)],
             Concerns::NamedBy(label) => named_by(label, seen).into_iter().collect(),
@@ -204,6 +230,11 @@ impl Concerns {
             Concerns::Everything => return vec![Trigger::Everything],
         };
         objects.into_iter().map(Trigger::Object).collect()
+    }
+
+    /// Whether the objects are the controller's own, or its children: what it writes.
+    pub(crate) fn are_written(&self) -> bool {
+        matches!(self, Concerns::Itself | Concerns::NamedBy(_))
     }
 }
 

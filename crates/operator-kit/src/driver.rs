@@ -43,7 +43,6 @@ pub(crate) enum Trigger {
 /// What all drivers share.
 #[derive(Clone)]
 pub(crate) struct Shared {
-    pub(crate) caches: Arc<Caches>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) leading: watch::Receiver<bool>,
     /// Until when this process may act.
@@ -58,6 +57,7 @@ pub(crate) struct Shared {
 pub(crate) struct Driver<C: Controller> {
     pub(crate) controller: C,
     pub(crate) actor: Actor,
+    pub(crate) caches: Arc<Caches>,
     pub(crate) own: Arc<KindCache>,
     pub(crate) interests: Interests,
     pub(crate) errands: Errands<C::Errand>,
@@ -271,7 +271,7 @@ impl<C: Controller> Driver<C> {
         };
         let now = Timestamp::now();
         let view = View {
-            caches: &self.shared.caches,
+            caches: &self.caches,
             refusals: &memory.refusals,
             cluster: &self.shared.cluster,
             owner: object.metadata.uid.as_deref(),
@@ -285,7 +285,7 @@ impl<C: Controller> Driver<C> {
         self.interests.want(key, &plan.interests);
         self.errands.want(key, &plan.errands);
         let nap = plan.wake_at.map(|wake_at| nap(now, wake_at));
-        let requests = match self.actor.requests(&object, &plan, &self.shared.caches) {
+        let requests = match self.actor.requests(&object, &plan, &self.caches) {
             Ok(requests) => requests,
             Err(error) => {
                 let outcome = Outcome { errors: vec![error], ..Outcome::default() };
@@ -351,13 +351,13 @@ impl<C: Controller> Driver<C> {
     /// Whether a cache has not come as far as our own last write.
     async fn is_outdated(&self, memory: &mut Memory) -> bool {
         let unmet = self.unmet(std::mem::take(&mut memory.expectations));
-        memory.expectations = without_lost(unmet, &self.shared.caches, &self.actor.client).await;
+        memory.expectations = without_lost(unmet, &self.caches, &self.actor.client).await;
         !memory.expectations.is_empty()
     }
 
     /// What the caches do not show yet, without room for what they do: thousands of objects may wait for their next visit.
     fn unmet(&self, mut expectations: Vec<Expectation>) -> Vec<Expectation> {
-        let cache = |expectation: &Expectation| self.shared.caches.of(&expectation.id.resource);
+        let cache = |expectation: &Expectation| self.caches.written(&expectation.id.resource);
         expectations
             .retain(|expectation| cache(expectation).is_some_and(|cache| !expectation.is_met_by(cache)));
         expectations.shrink_to_fit();

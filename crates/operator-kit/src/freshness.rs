@@ -91,7 +91,7 @@ pub(crate) async fn without_lost(
     let mut awaited = Vec::new();
     for expectation in expectations {
         let id = &expectation.id;
-        let is_shown = caches.of(&id.resource).is_some_and(|cache| cache.get(&id.key).is_some());
+        let is_shown = caches.written(&id.resource).is_some_and(|cache| cache.get(&id.key).is_some());
         let is_late = expectation.at.elapsed() >= LOOK_FOR_OWN_WRITE;
         if !is_late || is_shown || !is_gone(id, client).await {
             debug!(child = %id, "waiting for the cache to show our own write");
@@ -134,9 +134,10 @@ pub(crate) fn version_number(version: &str) -> Option<u64> {
 mod tests {
     use super::*;
     use crate::act::testing::{answering, status};
-    use crate::cache::Past;
+    use crate::cache::{Declared, Past};
     use crate::object::ObjectKey;
     use http::StatusCode;
+    use std::sync::Arc;
 
     fn object(uid: &str, version: &str) -> DynamicObject {
         serde_json::from_value(serde_json::json!({"apiVersion": "v1", "kind": "ConfigMap",
@@ -160,8 +161,8 @@ mod tests {
         // Another controller lets go of it, then the list is made.
         cache.end_list(&all, Past::Refused);
         assert!(!expected.is_met_by(&cache), "it may also not be there yet");
-        let mut caches = Caches::default();
-        caches.add(&expected.id.resource, cache);
+        let resource = expected.id.resource.clone();
+        let caches = Caches::new(vec![Declared { resource, is_written: true, cache: Arc::new(cache) }]);
         let there = || {
             (
                 StatusCode::OK,

@@ -27,7 +27,7 @@ mod serve;
 
 pub use act::{Cause, Deed, Refusal};
 pub use cache::{Caches, Found, Sight, decode};
-pub use controller::{Controller, Mapping, Names, Unreadable, View, Watches};
+pub use controller::{Controller, Names, Unreadable, View, Watched, Watches};
 pub use errand::{Errand, NoErrand};
 pub use interest::Interest;
 pub use object::ObjectKey;

@@ -15,9 +15,9 @@ use tracing::info;
 
 use crate::act::{Actor, Announcer, Terms};
 use crate::cache::watch::{Importance, KindWatch};
-use crate::cache::{Caches, KindCache, Part};
+use crate::cache::{Caches, Declared, KindCache, Part};
 use crate::cluster_id;
-use crate::controller::{Concerns, Controller, Names, Watch};
+use crate::controller::{Concerns, Controller, Names, Watch, Watches};
 use crate::driver::{Driver, Shared, Trigger};
 use crate::election::{Election, Term};
 use crate::errand::Errands;
@@ -59,40 +59,61 @@ pub enum Error {
 }
 
 type Running = Pin<Box<dyn Future<Output = ()> + Send>>;
-type Start = Box<dyn FnOnce(&Client, Shared) -> Running + Send>;
+type Start = Box<dyn FnOnce(&Client, Arc<Caches>, Shared) -> Running + Send>;
 
 /// Controllers that run in one process.
 pub struct Operator {
     settings: Settings,
     kinds: Vec<Kind>,
-    starts: Vec<Start>,
+    controllers: Vec<Registered>,
 }
 
-/// A kind that somebody watches.
+/// A controller that is not started yet.
+struct Registered {
+    /// What it has declared, in that order: which kind, and whether it writes those objects.
+    declared: Vec<(usize, bool)>,
+    start: Start,
+}
+
+/// Objects that somebody watches.
 struct Kind {
     resource: ApiResource,
     selection: Selection,
+    names: Option<Names>,
     importance: Importance,
-    listeners: Vec<(Concerns, mpsc::UnboundedSender<Trigger>)>,
-    names: Vec<Names>,
+    listeners: Vec<Listener>,
+}
+
+/// Who wants to know of them.
+struct Listener {
+    concerns: Concerns,
+    triggers: mpsc::UnboundedSender<Trigger>,
+    /// Which of the controllers it is.
+    controller: usize,
 }
 
 impl Operator {
     /// An operator without controllers.
     #[must_use]
     pub fn new(settings: Settings) -> Self {
-        Self { settings, kinds: Vec::new(), starts: Vec::new() }
+        Self { settings, kinds: Vec::new(), controllers: Vec::new() }
     }
 
-    /// Adds a controller.
+    /// Adds a controller, which declares what it looks at while it is made.
     #[must_use]
-    pub fn with<C: Controller>(mut self, controller: C) -> Self {
+    pub fn with<C: Controller>(mut self, make: impl FnOnce(&mut Watches) -> C) -> Self {
+        let mut watches = Watches::of::<C::Object>();
+        let controller = make(&mut watches);
         let (sender, triggers) = mpsc::unbounded_channel();
-        self.watch(Watch::own::<C>(), Importance::Own, &sender);
-        for watch in controller.watches().0 {
-            self.watch(watch, Importance::Other, &sender);
-        }
-        self.starts.push(Box::new(move |client, shared| {
+        let number = self.controllers.len();
+        let declare = |watch: Watch| {
+            let is_written = watch.concerns.are_written();
+            let listener =
+                Listener { concerns: watch.concerns.clone(), triggers: sender.clone(), controller: number };
+            (self.watch(watch, listener), is_written)
+        };
+        let declared = watches.0.into_iter().map(declare).collect();
+        let start: Start = Box::new(move |client, caches, shared| {
             let manager = format!("vworkspace-{}", C::NAME);
             let actor = Actor {
                 client: client.clone(),
@@ -108,39 +129,35 @@ impl Operator {
             };
             let interests = Interests::new(client.clone(), sender.clone());
             let errands = Errands::new(sender);
-            let own = shared.caches.of(&resource_of::<C::Object>()).cloned();
+            let own = caches.written(&resource_of::<C::Object>()).cloned();
             Box::pin(async move {
-                // Its own kind is among the watched ones.
+                // Its own kind is the first that is declared.
                 if let Some(own) = own {
-                    Driver { controller, actor, own, interests, errands, shared }.run(triggers).await;
+                    Driver { controller, actor, caches, own, interests, errands, shared }.run(triggers).await;
                 }
             })
-        }));
+        });
+        self.controllers.push(Registered { declared, start });
         self
     }
 
-    /// One watch per kind, whoever wants it.
-    fn watch(&mut self, watch: Watch, importance: Importance, sender: &mpsc::UnboundedSender<Trigger>) {
-        let listener = (watch.concerns, sender.clone());
-        match self.kinds.iter_mut().find(|kind| kind.resource == watch.resource) {
-            Some(kind) => {
-                if kind.selection != watch.selection {
-                    kind.selection = Selection::all();
-                }
-                if importance == Importance::Own {
-                    kind.importance = importance;
-                }
-                kind.listeners.push(listener);
-                kind.names.extend(watch.names);
-            }
-            None => self.kinds.push(Kind {
-                resource: watch.resource,
-                selection: watch.selection,
-                importance,
-                listeners: vec![listener],
-                names: watch.names.into_iter().collect(),
-            }),
+    /// One watch for the same objects, whoever wants them. Tells which.
+    fn watch(&mut self, watch: Watch, listener: Listener) -> usize {
+        let Watch { resource, selection, concerns, names } = watch;
+        let is_own = matches!(concerns, Concerns::Itself);
+        let importance = if is_own { Importance::Own } else { Importance::Other };
+        let place = self.kinds.iter().position(|kind| kind.is_same(&resource, &selection, names));
+        let Some(place) = place else {
+            self.kinds.push(Kind { resource, selection, names, importance, listeners: vec![listener] });
+            return self.kinds.len() - 1;
+        };
+        let kind = &mut self.kinds[place];
+        if is_own {
+            kind.importance = importance;
         }
+        kind.names = kind.names.or(names);
+        kind.listeners.push(listener);
+        place
     }
 
     /// Runs until the process is told to stop.
@@ -161,44 +178,48 @@ impl Operator {
 
     async fn run_until(self, stop: CancellationToken) -> Result<(), Error> {
         let client = client().await?;
-        let Self { settings, kinds, starts } = self;
-        let mut caches = Caches::default();
-        for kind in &kinds {
-            let cache = KindCache::of_parts(kind.parts(&settings.watch_namespaces));
-            caches.add(&kind.resource, cache.found_by(&kind.names));
-        }
-        let (caches, metrics) = (Arc::new(caches), Arc::new(Metrics::new()));
+        let Self { settings, kinds, controllers } = self;
+        let kept: Vec<Arc<KindCache>> = kinds.iter().map(|kind| kind.cache(&settings)).collect();
+        let caches_of = |controller: &Registered| {
+            let declared = controller.declared.iter().map(|(place, is_written)| Declared {
+                resource: kinds[*place].resource.clone(),
+                is_written: *is_written,
+                cache: Arc::clone(&kept[*place]),
+            });
+            Arc::new(Caches::new(declared.collect()))
+        };
+        let caches: Vec<Arc<Caches>> = controllers.iter().map(caches_of).collect();
+        let metrics = Arc::new(Metrics::new());
         let (sender, leading) = watch::channel(false);
         let mut background = JoinSet::new();
-        let health = Health { metrics: Arc::clone(&metrics), kinds: progress(&kinds, &caches) };
+        let health = Health { metrics: Arc::clone(&metrics), kinds: progress(&kinds, &kept) };
         background.spawn(serve::serve(settings.address, Arc::new(health)));
         background.spawn(count_leading(leading.clone(), Arc::clone(&metrics)));
         let cluster = tokio::select! {
             () = stop.cancelled() => return Ok(()),
             id = cluster_id::find(&client, settings.cluster_id.as_deref()) => id,
         };
-        let settled: Vec<_> = kinds.iter().filter_map(|kind| caches.of(&kind.resource).cloned()).collect();
         let listening = Arc::new(AtomicBool::new(false));
-        let watches = |kind: Kind| kind.into_watches(&caches, &settings.watch_namespaces, &listening);
-        for watch in kinds.into_iter().flat_map(watches) {
+        let watches =
+            |(kind, cache): (Kind, &Arc<KindCache>)| kind.into_watches(cache, &caches, &settings, &listening);
+        for watch in kinds.into_iter().zip(&kept).flat_map(watches) {
             background.spawn(watch.run(client.clone()));
         }
         // Nobody decides on half a world. What cannot be listed is known to be so after a while, and holds back only the
         // objects that need it.
-        for cache in &settled {
+        for cache in &kept {
             tokio::select! {
                 () = stop.cancelled() => return Ok(()),
                 () = cache.settled() => {}
             }
         }
         let (term, workers) = (Term::ended(), settings.workers);
-        let shared =
-            Shared { caches, metrics, leading, term: term.clone(), stop: stop.clone(), workers, cluster };
+        let shared = Shared { metrics, leading, term: term.clone(), stop: stop.clone(), workers, cluster };
         // Each driver begins with all objects, so nothing that happened before is lost, nor kept.
         listening.store(true, Ordering::Release);
         let mut drivers: JoinSet<()> = JoinSet::new();
-        for start in starts {
-            drivers.spawn(start(&client, shared.clone()));
+        for (controller, caches) in controllers.into_iter().zip(caches) {
+            drivers.spawn((controller.start)(&client, caches, shared.clone()));
         }
         let mut election = Election::new(client, &settings.namespace, &settings.lease, &identity(), term);
         election.run(&sender, &stop).await;
@@ -212,6 +233,20 @@ impl Operator {
 }
 
 impl Kind {
+    /// Whether these are the same objects, found by the same names. Who looks for none does not mind some.
+    fn is_same(&self, resource: &ApiResource, selection: &Selection, names: Option<Names>) -> bool {
+        let is_found_alike = match (self.names, names) {
+            (Some(one), Some(other)) => std::ptr::fn_addr_eq(one, other),
+            (None, _) | (_, None) => true,
+        };
+        self.resource == *resource && self.selection == *selection && is_found_alike
+    }
+
+    fn cache(&self, settings: &Settings) -> Arc<KindCache> {
+        let parts = self.parts(&settings.watch_namespaces);
+        Arc::new(KindCache::of_parts(parts).found_by(self.names.as_slice()))
+    }
+
     /// A watch for each namespace that the operator looks at, unless the kind is looked for in one place only.
     fn parts(&self, namespaces: &[String]) -> Vec<Part> {
         match &self.selection.namespace {
@@ -223,16 +258,24 @@ impl Kind {
 
     fn into_watches(
         self,
-        caches: &Arc<Caches>,
-        namespaces: &[String],
+        cache: &Arc<KindCache>,
+        caches: &[Arc<Caches>],
+        settings: &Settings,
         listening: &Arc<AtomicBool>,
     ) -> Vec<KindWatch> {
-        let Some(cache) = caches.of(&self.resource) else { return Vec::new() };
-        let parts = self.parts(namespaces);
-        let listeners = Arc::new(self.listeners);
+        let parts = self.parts(&settings.watch_namespaces);
+        let known = |listener: &Listener| caches.get(listener.controller).cloned().unwrap_or_default();
+        let listeners: Vec<(Listener, Arc<Caches>)> = self
+            .listeners
+            .into_iter()
+            .map(|listener| {
+                let known = known(&listener);
+                (listener, known)
+            })
+            .collect();
+        let listeners = Arc::new(listeners);
         let watch = |part| {
-            let (told, everybody, known) =
-                (Arc::clone(&listeners), Arc::clone(&listeners), Arc::clone(caches));
+            let (told, everybody) = (Arc::clone(&listeners), Arc::clone(&listeners));
             let (hears, heard) = (Arc::clone(listening), Arc::clone(listening));
             KindWatch {
                 resource: self.resource.clone(),
@@ -242,15 +285,15 @@ impl Kind {
                 importance: self.importance,
                 // Nobody listens any more at shutdown.
                 changed: Box::new(move |object| {
-                    for (concerns, sender) in told.iter().filter(|_| hears.load(Ordering::Acquire)) {
-                        for trigger in concerns.triggers(object, &known) {
-                            let _ = sender.send(trigger);
+                    for (listener, known) in told.iter().filter(|_| hears.load(Ordering::Acquire)) {
+                        for trigger in listener.concerns.triggers(object, known) {
+                            let _ = listener.triggers.send(trigger);
                         }
                     }
                 }),
                 appeared: Box::new(move || {
-                    for (_, sender) in everybody.iter().filter(|_| heard.load(Ordering::Acquire)) {
-                        let _ = sender.send(Trigger::Everything);
+                    for (listener, _) in everybody.iter().filter(|_| heard.load(Ordering::Acquire)) {
+                        let _ = listener.triggers.send(Trigger::Everything);
                     }
                 }),
             }
@@ -267,11 +310,9 @@ async fn client() -> Result<Client, Error> {
     Client::try_from(config).map_err(Error::Client)
 }
 
-fn progress(kinds: &[Kind], caches: &Caches) -> Vec<(String, Importance, Arc<KindCache>)> {
-    let known = kinds.iter().filter_map(|kind| {
-        Some((plural_name(&kind.resource), kind.importance, Arc::clone(caches.of(&kind.resource)?)))
-    });
-    known.collect()
+fn progress(kinds: &[Kind], kept: &[Arc<KindCache>]) -> Vec<(String, Importance, Arc<KindCache>)> {
+    let known = kinds.iter().zip(kept);
+    known.map(|(kind, cache)| (plural_name(&kind.resource), kind.importance, Arc::clone(cache))).collect()
 }
 
 async fn count_leading(mut leading: watch::Receiver<bool>, metrics: Arc<Metrics>) {

@@ -84,7 +84,7 @@ fn main() -> ExitCode {
         default_service_account: flags.default_service_account,
     };
     let is_namespaced = !flags.watch_namespaces.is_empty();
-    let applications = Applications::new(flags.namespace.clone(), is_namespaced, rules);
+    let namespace = flags.namespace.clone();
     let settings = Settings {
         namespace: flags.namespace,
         lease: "vworkspace-app-operator".to_owned(),
@@ -101,7 +101,9 @@ fn main() -> ExitCode {
                 return ExitCode::FAILURE;
             }
         };
-    match runtime.block_on(Operator::new(settings).with(applications).run()) {
+    let operator =
+        Operator::new(settings).with(|watches| Applications::new(watches, namespace, is_namespaced, rules));
+    match runtime.block_on(operator.run()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             error!("{error}");

@@ -185,7 +185,7 @@ impl Actor {
         plan: &Plan<S, E>,
         caches: &Caches,
     ) -> Result<Vec<Request>, Error> {
-        let live = |id: &ObjectId| caches.of(&id.resource).and_then(|cache| cache.object(&id.key));
+        let live = |id: &ObjectId| caches.written(&id.resource).and_then(|cache| cache.object(&id.key));
         requests::requests(&self.terms, object, plan, &live)
     }
 

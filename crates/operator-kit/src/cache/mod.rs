@@ -4,7 +4,6 @@ mod kept;
 mod kind;
 pub(crate) mod watch;
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use kube::Resource;
@@ -15,6 +14,7 @@ use serde::de::DeserializeOwned;
 pub(crate) use kept::Kept;
 pub(crate) use kind::{KindCache, Listed, Part, Past, Progress};
 
+use crate::controller::Watched;
 use crate::object::{ObjectKey, plural_name, resource_of};
 
 /// What a cache knows of an object.
@@ -96,21 +96,35 @@ impl<K> Found<K> {
     }
 }
 
-/// All caches of the operator.
+/// What one controller can look at: the caches of what it has declared, in that order. Two controllers that declare the same
+/// share a cache.
 #[derive(Debug, Default)]
-pub struct Caches(HashMap<ApiResource, Arc<KindCache>>);
+pub struct Caches(Vec<Declared>);
+
+#[derive(Debug)]
+pub(crate) struct Declared {
+    pub(crate) resource: ApiResource,
+    /// Whether the controller writes these objects, and has to see its own writes here.
+    pub(crate) is_written: bool,
+    pub(crate) cache: Arc<KindCache>,
+}
 
 impl Caches {
-    /// Looks an object up; a kind that the controller does not watch counts as not installed.
-    pub fn find<K>(&self, key: &ObjectKey) -> Sight<K>
+    pub(crate) fn new(declared: Vec<Declared>) -> Self {
+        Self(declared)
+    }
+
+    /// Looks an object up.
+    pub fn find<K>(&self, watched: Watched<K>, key: &ObjectKey) -> Sight<K>
     where
         K: Resource<DynamicType = ()> + DeserializeOwned,
     {
-        let Some(cache) = self.of(&resource_of::<K>()) else { return Sight::NotInstalled };
+        let name = || plural_name(&resource_of::<K>());
+        let Some(cache) = self.of(watched) else {
+            return Sight::Unknown(format!("{} are not watched by this controller", name()));
+        };
         match (cache.progress_at(key), cache.get(key)) {
-            (Progress::Starting, _) => {
-                Sight::Unknown(format!("{} have not been listed yet", plural_name(&resource_of::<K>())))
-            }
+            (Progress::Starting, _) => Sight::Unknown(format!("{} have not been listed yet", name())),
             (Progress::Unlisted(why), _) => Sight::Unknown(why.to_string()),
             (Progress::NotInstalled, _) => Sight::NotInstalled,
             (Progress::Synced, None) => Sight::Absent,
@@ -120,38 +134,49 @@ impl Caches {
         }
     }
 
-    pub(crate) fn of(&self, resource: &ApiResource) -> Option<&Arc<KindCache>> {
-        self.0.get(resource)
-    }
-
-    /// The readable objects of a kind in the namespace of `name` that are found by it.
+    /// The readable objects in the namespace of `name` that are found by it.
     #[must_use]
-    pub fn named<K>(&self, name: &ObjectKey) -> Found<K>
+    pub fn named<K>(&self, watched: Watched<K>, name: &ObjectKey) -> Found<K>
     where
         K: Resource<DynamicType = ()> + DeserializeOwned,
     {
-        let resource = resource_of::<K>();
-        let Some(cache) = self.of(&resource) else { return Found::NotInstalled };
+        let Some(cache) = self.of(watched) else { return Found::NotYet };
         Found::at(&cache.progress_at(name), || {
             cache.named(name).iter().filter_map(|(_, kept)| kept.read().ok()).collect()
         })
     }
 
-    /// Which objects of a kind are found by a name.
+    /// Which objects are found by a name.
     #[must_use]
-    pub fn keys_named<K: Resource<DynamicType = ()>>(&self, name: &ObjectKey) -> Vec<ObjectKey> {
-        let found = self.of(&resource_of::<K>()).map(|cache| cache.named(name)).unwrap_or_default();
+    pub fn keys_named<K: Resource<DynamicType = ()>>(
+        &self,
+        watched: Watched<K>,
+        name: &ObjectKey,
+    ) -> Vec<ObjectKey> {
+        let found = self.of(watched).map(|cache| cache.named(name)).unwrap_or_default();
         found.into_iter().map(|(key, _)| key).collect()
     }
 
     /// An object as it came.
     #[must_use]
-    pub fn raw<K: Resource<DynamicType = ()>>(&self, key: &ObjectKey) -> Option<DynamicObject> {
-        self.of(&resource_of::<K>())?.object(key)
+    pub fn raw<K: Resource<DynamicType = ()>>(
+        &self,
+        watched: Watched<K>,
+        key: &ObjectKey,
+    ) -> Option<DynamicObject> {
+        self.of(watched)?.object(key)
     }
 
-    pub(crate) fn add(&mut self, resource: &ApiResource, cache: KindCache) {
-        self.0.insert(resource.clone(), Arc::new(cache));
+    /// A declaration of another controller finds nothing here.
+    fn of<K: Resource<DynamicType = ()>>(&self, watched: Watched<K>) -> Option<&Arc<KindCache>> {
+        let declared = self.0.get(watched.place)?;
+        (declared.resource == resource_of::<K>()).then_some(&declared.cache)
+    }
+
+    /// Where the controller sees its own writes to a kind.
+    pub(crate) fn written(&self, resource: &ApiResource) -> Option<&Arc<KindCache>> {
+        let written = self.0.iter().find(|known| known.is_written && known.resource == *resource);
+        written.map(|known| &known.cache)
     }
 }
 

@@ -15,7 +15,9 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{ConfigMap, Event, Service};
 use k8s_openapi::api::networking::v1::Ingress;
 use kube::api::DynamicObject;
-use operator_kit::{Caches, Controller, ObjectKey, Ownership, Plan, Selection, Unreadable, View, Watches};
+use operator_kit::{
+    Caches, Controller, ObjectKey, Ownership, Plan, Selection, Unreadable, View, Watched, Watches,
+};
 use serde_json::Value;
 use vworkspace_api::application_instance::{ApplicationInstance, ApplicationInstanceStatus};
 
@@ -47,12 +49,82 @@ pub(crate) struct Applications {
     /// Whether it looks at some namespaces only, and has its rights there.
     is_namespaced: bool,
     rules: Rules,
+    kinds: Kinds,
     policy_problems: ProblemLog,
 }
 
+/// What it looks at.
+#[derive(Debug, Clone, Copy)]
+struct Kinds {
+    /// Whether what an instance needs is ready.
+    instances: Watched<ApplicationInstance>,
+    /// How the release is doing.
+    releases: Watched<HelmRelease>,
+    /// Whether the chart can be had.
+    oci_repositories: Watched<OciRepository>,
+    /// The same for a classic repository.
+    helm_repositories: Watched<HelmRepository>,
+    /// And for the chart in it.
+    helm_charts: Watched<HelmChart>,
+    /// What was changed by hand.
+    drift_events: Watched<Event>,
+    /// Where it is reached.
+    services: Watched<Service>,
+    /// The same from outside.
+    ingresses: Watched<Ingress>,
+    /// What it waits for.
+    certificates: Watched<Certificate>,
+    /// The same.
+    external_secrets: Watched<ExternalSecret>,
+    /// What is allowed when.
+    policy: Watched<ConfigMap>,
+}
+
+impl Kinds {
+    fn declare(watches: &mut Watches, namespace: &str) -> Self {
+        let releases = watches.labelled(INSTANCE_LABEL);
+        // An object of a release is about the instance of that release.
+        let of_release = move |seen: &DynamicObject, caches: &Caches| {
+            let label = |name: &str| seen.metadata.labels.as_ref()?.get(name).map(String::as_str);
+            instance_of(caches, releases, label(RELEASE_NAMESPACE_LABEL), label(RELEASE_LABEL))
+        };
+        let of_drift_event = move |seen: &DynamicObject, caches: &Caches| {
+            let about = |field: &str| seen.data.pointer(field).and_then(Value::as_str);
+            instance_of(caches, releases, about("/involvedObject/namespace"), about("/involvedObject/name"))
+        };
+        let instances = watches.own();
+        // The instances that wait for this one.
+        watches.mapped::<ApplicationInstance>(Selection::all(), move |seen, caches| {
+            caches.keys_named(instances, &ObjectKey::of(seen))
+        });
+        let in_release = || Selection::labels(RELEASE_LABEL);
+        let kinds = Self {
+            instances,
+            releases,
+            oci_repositories: watches.labelled(INSTANCE_LABEL),
+            helm_repositories: watches.labelled(INSTANCE_LABEL),
+            helm_charts: watches.mapped(in_release(), of_release),
+            drift_events: watches.mapped(Selection::fields(DRIFT_EVENTS), of_drift_event),
+            services: watches.mapped(in_release(), of_release),
+            ingresses: watches.mapped(in_release(), of_release),
+            certificates: watches.mapped(in_release(), of_release),
+            external_secrets: watches.mapped(in_release(), of_release),
+            policy: watches.for_all(Selection::named(CATALOG_POLICY).within(namespace)),
+        };
+        watches.found_by(kinds.instances, dependencies);
+        watches.found_by(kinds.drift_events, involved);
+        watches.found_by(kinds.services, release);
+        watches.found_by(kinds.ingresses, release);
+        watches.found_by(kinds.certificates, release);
+        watches.found_by(kinds.external_secrets, release);
+        kinds
+    }
+}
+
 impl Applications {
-    pub(crate) fn new(namespace: String, is_namespaced: bool, rules: Rules) -> Self {
-        Self { namespace, is_namespaced, rules, policy_problems: ProblemLog::default() }
+    pub(crate) fn new(watches: &mut Watches, namespace: String, is_namespaced: bool, rules: Rules) -> Self {
+        let kinds = Kinds::declare(watches, &namespace);
+        Self { namespace, is_namespaced, rules, kinds, policy_problems: ProblemLog::default() }
     }
 }
 
@@ -67,30 +139,9 @@ impl Controller for Applications {
     type Status = ApplicationInstanceStatus;
     type Errand = Question;
 
-    fn watches(&self) -> Watches {
-        Watches::new()
-            .labelled::<HelmRelease>(INSTANCE_LABEL) // how the release is doing
-            .labelled::<OciRepository>(INSTANCE_LABEL) // whether the chart can be had
-            .labelled::<HelmRepository>(INSTANCE_LABEL) // the same for a classic repository
-            .mapped::<HelmChart>(Selection::labels(RELEASE_LABEL), of_release) // and for the chart in it
-            .mapped::<Event>(Selection::fields(DRIFT_EVENTS), of_drift_event) // what was changed by hand
-            .found_by(involved)
-            .mapped::<Service>(Selection::labels(RELEASE_LABEL), of_release) // where it is reached
-            .found_by(release)
-            .mapped::<Ingress>(Selection::labels(RELEASE_LABEL), of_release) // the same from outside
-            .found_by(release)
-            .mapped::<Certificate>(Selection::labels(RELEASE_LABEL), of_release) // what it waits for
-            .found_by(release)
-            .mapped::<ExternalSecret>(Selection::labels(RELEASE_LABEL), of_release) // the same
-            .found_by(release)
-            .mapped::<ApplicationInstance>(Selection::all(), dependents) // whether what it needs is ready
-            .found_by(dependencies)
-            .for_all::<ConfigMap>(Selection::named(CATALOG_POLICY).within(&self.namespace)) // what is allowed when
-    }
-
     fn observe(&self, app: &ApplicationInstance, view: &View<'_, Question>) -> World {
         let policy = ObjectKey::namespaced(&self.namespace, CATALOG_POLICY);
-        let world = observe::world(app, view, &policy);
+        let world = observe::world(app, view, &self.kinds, &policy);
         self.policy_problems.note(&world.policy);
         World { has_rights_in_namespace_only: self.is_namespaced, ..world }
     }
@@ -113,29 +164,18 @@ impl Controller for Applications {
     }
 }
 
-/// An object of a release is about the instance of that release.
-fn of_release(seen: &DynamicObject, caches: &Caches) -> Vec<ObjectKey> {
-    let label = |name: &str| seen.metadata.labels.as_ref()?.get(name).map(String::as_str);
-    instance_of(caches, label(RELEASE_NAMESPACE_LABEL), label(RELEASE_LABEL))
-}
-
-fn of_drift_event(seen: &DynamicObject, caches: &Caches) -> Vec<ObjectKey> {
-    let about = |field: &str| seen.data.pointer(field).and_then(Value::as_str);
-    instance_of(caches, about("/involvedObject/namespace"), about("/involvedObject/name"))
-}
-
-fn instance_of(caches: &Caches, namespace: Option<&str>, release: Option<&str>) -> Vec<ObjectKey> {
+fn instance_of(
+    caches: &Caches,
+    releases: Watched<HelmRelease>,
+    namespace: Option<&str>,
+    release: Option<&str>,
+) -> Vec<ObjectKey> {
     let find = || {
-        let release = caches.raw::<HelmRelease>(&ObjectKey::namespaced(namespace?, release?))?;
+        let release = caches.raw(releases, &ObjectKey::namespaced(namespace?, release?))?;
         let name = release.metadata.labels.as_ref()?.get(INSTANCE_LABEL)?;
         Some(ObjectKey::namespaced(namespace?, name))
     };
     find().into_iter().collect()
-}
-
-/// The instances that wait for this one.
-fn dependents(seen: &DynamicObject, caches: &Caches) -> Vec<ObjectKey> {
-    caches.keys_named::<ApplicationInstance>(&ObjectKey::of(seen))
 }
 
 /// The instances that this one waits for.

@@ -13,7 +13,7 @@ use vworkspace_api::application_instance::{
 };
 
 use super::asking::{Asked, Checked, Question, Reply};
-use super::{INSTANCE_LABEL, OWNER_LABEL, children, looking};
+use super::{INSTANCE_LABEL, Kinds, OWNER_LABEL, children, looking};
 use crate::catalog_policy::CatalogPolicy;
 use crate::certificates::Certificate;
 use crate::errands::chart_archive::{ArtifactRef, ChartFacts};
@@ -154,13 +154,18 @@ pub(crate) enum ChartReading {
     Done(ArtifactRef, Option<ChartFacts>),
 }
 
-pub(crate) fn world(app: &ApplicationInstance, view: &View<'_, Question>, policy: &ObjectKey) -> World {
+pub(crate) fn world(
+    app: &ApplicationInstance,
+    view: &View<'_, Question>,
+    kinds: &Kinds,
+    policy: &ObjectKey,
+) -> World {
     let namespace = app.namespace().unwrap_or_default();
     let key = children::release_key(app);
-    let release = view.child::<HelmRelease>(&key);
-    let oci = view.child::<OciRepository>(&key).map(Source::from);
-    let helm = view.child::<HelmRepository>(&key).map(Source::from);
-    let candidate = view.child::<OciRepository>(&children::candidate_key(app)).map(Source::from);
+    let release = view.child(kinds.releases, &key);
+    let oci = view.child(kinds.oci_repositories, &key).map(Source::from);
+    let helm = view.child(kinds.helm_repositories, &key).map(Source::from);
+    let candidate = view.child(kinds.oci_repositories, &children::candidate_key(app)).map(Source::from);
     let own_sources = own_sources([
         (ChartSourceKind::OciRepository, &oci),
         (ChartSourceKind::OciRepository, &candidate),
@@ -168,7 +173,7 @@ pub(crate) fn world(app: &ApplicationInstance, view: &View<'_, Question>, policy
     ]);
     let helm_chart = view
         .caches
-        .find::<HelmChart>(&ObjectKey::namespaced(&namespace, &format!("{namespace}-{}", key.name)));
+        .find(kinds.helm_charts, &ObjectKey::namespaced(&namespace, &format!("{namespace}-{}", key.name)));
     let helm_chart = helm_chart.present().cloned().map(Source::from);
     let (source, outdated_sources) = match wanted_source(app) {
         Wanted::Own(ChartSourceKind::HelmRepository) => {
@@ -182,9 +187,9 @@ pub(crate) fn world(app: &ApplicationInstance, view: &View<'_, Question>, policy
             outdated([(ChartSourceKind::OciRepository, &oci), (ChartSourceKind::HelmRepository, &helm)]),
         ),
     };
-    let events = view.caches.named::<Event>(&key);
+    let events = view.caches.named(kinds.drift_events, &key);
     // One that cannot be read is none that we know.
-    let services: Found<Service> = view.caches.named(&key);
+    let services = view.caches.named(kinds.services, &key);
     World {
         chart: chart(source.present(), helm_chart.as_ref(), view),
         source,
@@ -194,16 +199,16 @@ pub(crate) fn world(app: &ApplicationInstance, view: &View<'_, Question>, policy
         own_sources,
         refusals: view.refusals.to_vec(),
         cluster: view.cluster.to_owned(),
-        policy: catalog_policy(view.caches.find(policy)),
-        dependencies: dependencies(app, view, &namespace),
-        ingresses: view.caches.named(&key),
-        certificates: view.caches.named(&key),
-        external_secrets: promised(view, &key),
+        policy: catalog_policy(view.caches.find(kinds.policy, policy)),
+        dependencies: dependencies(app, view, kinds, &namespace),
+        ingresses: view.caches.named(kinds.ingresses, &key),
+        certificates: view.caches.named(kinds.certificates, &key),
+        external_secrets: promised(view, kinds, &key),
         drift: drift(&events),
         is_drift_seen: matches!(events, Found::Objects(_)),
         values_object: looking::values_object(app).and_then(|interest| version(&view.find(&interest))),
         leftovers: leftovers(app, view),
-        restored_release: restored_release(app, view, &key),
+        restored_release: restored_release(app, view, kinds, &key),
         is_namespace_ending: is_namespace_ending(app, view),
         has_rights_in_namespace_only: false,
         checks: checks(app, view, &namespace, services.objects()),
@@ -281,13 +286,18 @@ fn catalog_policy(sight: Sight<ConfigMap>) -> CatalogPolicy {
     }
 }
 
-fn dependencies(app: &ApplicationInstance, view: &View<'_, Question>, namespace: &str) -> Vec<Dependency> {
-    let lacks =
-        |name: &str| match view.caches.find::<ApplicationInstance>(&ObjectKey::namespaced(namespace, name)) {
-            Sight::Present(other) => not_ready(&other),
-            Sight::Unreadable(why) | Sight::Unknown(why) => Some(format!("cannot be read: {why}")),
-            Sight::Absent | Sight::NotInstalled => Some("does not exist".to_owned()),
-        };
+fn dependencies(
+    app: &ApplicationInstance,
+    view: &View<'_, Question>,
+    kinds: &Kinds,
+    namespace: &str,
+) -> Vec<Dependency> {
+    let lacks = |name: &str| match view.caches.find(kinds.instances, &ObjectKey::namespaced(namespace, name))
+    {
+        Sight::Present(other) => not_ready(&other),
+        Sight::Unreadable(why) | Sight::Unknown(why) => Some(format!("cannot be read: {why}")),
+        Sight::Absent | Sight::NotInstalled => Some("does not exist".to_owned()),
+    };
     let names = app.spec.depends_on.iter().map(|dependency| dependency.name.clone());
     names.map(|name| Dependency { lacks: lacks(&name), name }).collect()
 }
@@ -369,9 +379,10 @@ fn is_made_by_helm(kind: &str, meta: &ObjectMeta) -> bool {
 fn restored_release(
     app: &ApplicationInstance,
     view: &View<'_, Question>,
+    kinds: &Kinds,
     release: &ObjectKey,
 ) -> Option<String> {
-    let labels = view.caches.raw::<HelmRelease>(release)?.metadata.labels?;
+    let labels = view.caches.raw(kinds.releases, release)?.metadata.labels?;
     let (instance, owner) = (labels.get(INSTANCE_LABEL)?, labels.get(OWNER_LABEL)?);
     let is_restored =
         app.metadata.name.as_ref() == Some(instance) && app.metadata.uid.as_ref() != Some(owner);
@@ -398,7 +409,7 @@ pub(crate) fn described(kind: &str, meta: &ObjectMeta) -> String {
 }
 
 /// Whether the Secrets are there that ExternalSecrets of the release promise.
-fn promised(view: &View<'_, Question>, release: &ObjectKey) -> Found<Promised> {
+fn promised(view: &View<'_, Question>, kinds: &Kinds, release: &ObjectKey) -> Found<Promised> {
     let presence = |external: &ExternalSecret| match looking::promised_secret(external) {
         Some(interest) => match view.find(&interest) {
             Found::Objects(objects) if objects.is_empty() => Presence::Absent,
@@ -407,7 +418,7 @@ fn promised(view: &View<'_, Question>, release: &ObjectKey) -> Found<Promised> {
         },
         None => Presence::NotYet,
     };
-    let external = view.caches.named::<ExternalSecret>(release);
+    let external = view.caches.named(kinds.external_secrets, release);
     external.map(|external| Promised { secret: presence(&external), external })
 }
 
