@@ -169,7 +169,7 @@ impl Debug for Concerns {
 
 /// Which objects of a controller a watched one is about. It must not decide: telling too many costs a look, telling too
 /// few loses an event.
-pub type Mapping = dyn Fn(&DynamicObject, &Caches) -> Vec<ObjectKey> + Send + Sync;
+pub(crate) type Mapping = dyn Fn(&DynamicObject, &Caches) -> Vec<ObjectKey> + Send + Sync;
 
 /// What an object can be found by, besides its own name: see [`Caches::named`].
 pub type Names = fn(&DynamicObject) -> Vec<ObjectKey>;

@@ -146,12 +146,11 @@ impl Operator {
         let Watch { resource, selection, concerns, names } = watch;
         let is_own = matches!(concerns, Concerns::Itself);
         let importance = if is_own { Importance::Own } else { Importance::Other };
-        let place = self.kinds.iter().position(|kind| kind.is_same(&resource, &selection, names));
-        let Some(place) = place else {
+        let mut known = self.kinds.iter_mut().enumerate();
+        let Some((place, kind)) = known.find(|(_, kind)| kind.is_same(&resource, &selection, names)) else {
             self.kinds.push(Kind { resource, selection, names, importance, listeners: vec![listener] });
             return self.kinds.len() - 1;
         };
-        let kind = &mut self.kinds[place];
         if is_own {
             kind.importance = importance;
         }
@@ -181,10 +180,9 @@ impl Operator {
         let Self { settings, kinds, controllers } = self;
         let kept: Vec<Arc<KindCache>> = kinds.iter().map(|kind| kind.cache(&settings)).collect();
         let caches_of = |controller: &Registered| {
-            let declared = controller.declared.iter().map(|(place, is_written)| Declared {
-                resource: kinds[*place].resource.clone(),
-                is_written: *is_written,
-                cache: Arc::clone(&kept[*place]),
+            let declared = controller.declared.iter().filter_map(|(place, is_written)| {
+                let (resource, cache) = (kinds.get(*place)?.resource.clone(), Arc::clone(kept.get(*place)?));
+                Some(Declared { resource, is_written: *is_written, cache })
             });
             Arc::new(Caches::new(declared.collect()))
         };

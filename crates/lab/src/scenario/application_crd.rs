@@ -115,7 +115,7 @@ async fn taken(ground: &Ground, version: &str) -> Result<()> {
     kubectl.args(["get", &format!("appinst.{group}"), "shop", "--namespace", &ground.namespace]);
     let table = super::said_by(&mut kubectl).await?;
     let columns: Vec<Vec<&str>> = table.lines().map(|line| line.split_whitespace().collect()).collect();
-    let expected = ["shop", "False", "Installing", "shop", "1.2.3"];
+    let expected = ["shop", "False", "Installing", "shop", "1.2.3+0123456789ab"];
     ensure!(
         columns.first().is_some_and(|head| *head == ["NAME", "READY", "REASON", "CHART", "VERSION", "AGE"])
             && columns.get(1).is_some_and(|row| row.starts_with(&expected)),
@@ -141,6 +141,7 @@ async fn status_is_kept(instances: &Api<DynamicObject>, version: &str) -> Result
         "lastApprovedChange": {
             "digest": "sha256:3", "change": "5", "chartDigest": "sha256:6", "claimId": "4", "time": time,
         },
+        "installAttempted": true,
         "secretValues": true,
         "chartTrouble": {"change": "5", "message": "could not load chart", "since": time},
         "endpoints": [{"name": "shop", "url": "https://shop.example.org", "type": "ingress", "notes": "by TLS"}],

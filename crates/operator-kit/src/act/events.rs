@@ -54,7 +54,9 @@ impl Announcer {
                 );
                 continue;
             }
-            if !self.sent().allows(hash_of(&about.uid), Instant::now()) {
+            // Warnings by themselves: what is usual must not crowd them out.
+            let counted = hash_of((&about.uid, event.type_ == EventType::Normal));
+            if !self.sent().allows(counted, Instant::now()) {
                 debug!(reason = event.reason, "too many events about this object: left out");
                 continue;
             }

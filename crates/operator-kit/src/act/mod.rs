@@ -450,6 +450,16 @@ mod tests {
         }
     }
 
+    #[test]
+    fn only_that_somebody_was_faster_is_no_error() {
+        let faults =
+            [(Fault::Conflict, true), (Fault::Gone, true), (Fault::Forbidden, false), (Fault::Other, false)];
+        for (fault, expected) in faults {
+            assert_eq!(error("HelmRelease shop/web", fault).is_stale(), expected, "{fault:?}");
+        }
+        assert!(!Error::StillThere { object: "HelmRelease shop/web".to_owned() }.is_stale());
+    }
+
     fn object() -> DynamicObject {
         serde_json::from_value(json!({"apiVersion": "v1", "kind": "ConfigMap",
             "metadata": {"name": "web", "namespace": "shop", "uid": "ours", "resourceVersion": "1"}}))
@@ -498,6 +508,9 @@ mod tests {
         assert!(lost.errors.iter().all(Error::is_stale) && lost.refusal.is_none(), "{:?}", lost.errors);
         let (held, asked) = outcome(Term::endless(), &[], written()).await;
         assert_eq!((held.writes, asked.len()), (3, 4), "finalizer, look, child, status: {asked:?}");
+        let awaited: Vec<String> = held.expectations.iter().map(|known| known.id.to_string()).collect();
+        assert!(awaited.contains(&"Pod shop/web".to_owned()), "{awaited:?}");
+        assert!(awaited.contains(&"ConfigMap shop/web".to_owned()), "{awaited:?}");
     }
 
     /// What is asked of an API server on which the object is gone, or not, when its status is written.

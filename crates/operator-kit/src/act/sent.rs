@@ -104,6 +104,12 @@ mod tests {
     use super::*;
 
     #[test]
+    fn two_events_that_differ_have_two_hashes() {
+        assert_ne!(hash_of(("uid", "Ready")), hash_of(("uid", "Blocked")));
+        assert_eq!(hash_of(("uid", "Ready")), hash_of(("uid", "Ready")));
+    }
+
+    #[test]
     fn an_object_that_flaps_is_told_of_less_and_less() {
         let start = Instant::now();
         let mut sent = Sent::new(start);

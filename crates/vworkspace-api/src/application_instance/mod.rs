@@ -73,8 +73,29 @@ use crate::rule;
     printcolumn(
         name = "Version",
         type_ = "string",
+        description = "The chart's version that was released last",
+        json_path = ".status.lastSuccessfulRelease.chartVersion"
+    ),
+    printcolumn(
+        name = "Wanted",
+        type_ = "string",
         description = "The chart's version that is asked for",
-        json_path = ".spec.chart.version"
+        json_path = ".spec.chart.version",
+        priority = 1
+    ),
+    printcolumn(
+        name = "Blocked",
+        type_ = "string",
+        description = "What has to be put right, if something has to be",
+        json_path = r#".status.conditions[?(@.type=="Blocked")].reason"#,
+        priority = 1
+    ),
+    printcolumn(
+        name = "Suspended",
+        type_ = "string",
+        description = "Why changes do not go out, if they do not",
+        json_path = r#".status.conditions[?(@.type=="Suspended")].reason"#,
+        priority = 1
     ),
     printcolumn(
         name = "Age",

@@ -190,6 +190,7 @@ pub(crate) fn world(
     let events = view.caches.named(kinds.drift_events, &key);
     // One that cannot be read is none that we know.
     let services = view.caches.named(kinds.services, &key);
+    let raw = view.caches.raw(kinds.releases, &key);
     World {
         chart: chart(source.present(), helm_chart.as_ref(), view),
         source,
@@ -208,7 +209,7 @@ pub(crate) fn world(
         is_drift_seen: matches!(events, Found::Objects(_)),
         values_object: looking::values_object(app).and_then(|interest| version(&view.find(&interest))),
         leftovers: leftovers(app, view),
-        restored_release: restored_release(app, view, kinds, &key),
+        restored_release: raw.and_then(|raw| earlier_owner(&app.metadata, &raw.metadata)),
         is_namespace_ending: is_namespace_ending(app, view),
         has_rights_in_namespace_only: false,
         checks: checks(app, view, &namespace, services.objects()),
@@ -342,26 +343,33 @@ fn leftovers(app: &ApplicationInstance, view: &View<'_, Question>) -> Leftovers 
     if app.metadata.deletion_timestamp.is_none() {
         return Leftovers::NotYet;
     }
-    let (mut left, mut hidden) = (Left::default(), Vec::new());
-    for interest in looking::leftovers(app) {
-        match view.find(&interest) {
-            Found::NotYet => return Leftovers::NotYet,
-            Found::NotInstalled => {}
-            // A controller of others that is broken does not hold instances that never needed it.
-            Found::Unlisted(_) if OPTIONAL_KINDS.contains(&interest.kind()) => {}
-            Found::Unlisted(why) => hidden.push(why),
-            Found::Objects(objects) => {
-                for meta in objects.iter().map(|object| &object.metadata) {
-                    if meta.deletion_timestamp.is_some() {
-                        left.terminating.push(described(interest.kind(), meta));
-                    } else if is_made_by_helm(interest.kind(), meta) {
-                        left.standing.push(described(interest.kind(), meta));
+    Leftovers::of(looking::leftovers(app).iter().map(|interest| (interest.kind(), view.find(interest))))
+}
+
+impl Leftovers {
+    /// From what was found of each kind.
+    fn of<'a>(kinds: impl Iterator<Item = (&'a str, Found<Arc<DynamicObject>>)>) -> Self {
+        let (mut left, mut hidden) = (Left::default(), Vec::new());
+        for (kind, found) in kinds {
+            match found {
+                Found::NotYet => return Leftovers::NotYet,
+                Found::NotInstalled => {}
+                // A controller of others that is broken does not hold instances that never needed it.
+                Found::Unlisted(_) if OPTIONAL_KINDS.contains(&kind) => {}
+                Found::Unlisted(why) => hidden.push(why),
+                Found::Objects(objects) => {
+                    for meta in objects.iter().map(|object| &object.metadata) {
+                        if meta.deletion_timestamp.is_some() {
+                            left.terminating.push(described(kind, meta));
+                        } else if is_made_by_helm(kind, meta) {
+                            left.standing.push(described(kind, meta));
+                        }
                     }
                 }
             }
         }
+        if hidden.is_empty() { Leftovers::Known(left) } else { Leftovers::Hidden(hidden) }
     }
-    if hidden.is_empty() { Leftovers::Known(left) } else { Leftovers::Hidden(hidden) }
 }
 
 /// Whether Helm made an object, and an uninstall deletes it. What others make of it inherits its labels: they own it, or
@@ -374,19 +382,12 @@ fn is_made_by_helm(kind: &str, meta: &ObjectMeta) -> bool {
     kind != "Secret" && meta.owner_references.as_deref().unwrap_or_default().is_empty() && !is_kept()
 }
 
-/// One that was made for an instance of the same name: a restore gives the instance another uid, and its children keep
-/// their labels.
-fn restored_release(
-    app: &ApplicationInstance,
-    view: &View<'_, Question>,
-    kinds: &Kinds,
-    release: &ObjectKey,
-) -> Option<String> {
-    let labels = view.caches.raw(kinds.releases, release)?.metadata.labels?;
+/// Whom a release belongs to that was made for an instance of the same name, and not for this one: a restore gives the
+/// instance another uid, and its children keep their labels.
+fn earlier_owner(app: &ObjectMeta, release: &ObjectMeta) -> Option<String> {
+    let labels = release.labels.as_ref()?;
     let (instance, owner) = (labels.get(INSTANCE_LABEL)?, labels.get(OWNER_LABEL)?);
-    let is_restored =
-        app.metadata.name.as_ref() == Some(instance) && app.metadata.uid.as_ref() != Some(owner);
-    is_restored.then(|| owner.clone())
+    (app.name.as_ref() == Some(instance) && app.uid.as_ref() != Some(owner)).then(|| owner.clone())
 }
 
 /// A namespace that is gone was being deleted.
@@ -546,6 +547,58 @@ mod tests {
         for (kind, meta, expected) in table {
             let meta: ObjectMeta = serde_json::from_value(meta).unwrap();
             assert_eq!(is_made_by_helm(kind, &meta), expected, "{kind} {meta:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_left_is_known_when_every_kind_that_may_hold_it_is() {
+        let object = |meta: serde_json::Value| {
+            let object = serde_json::json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta});
+            Arc::new(serde_json::from_value::<DynamicObject>(object).unwrap())
+        };
+        let ending = || object(serde_json::json!({"name": "a", "deletionTimestamp": "2026-01-01T00:00:00Z"}));
+        let standing = || object(serde_json::json!({"name": "b"}));
+        let known = |terminating: &[&str], standing: &[&str]| {
+            let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+            Leftovers::Known(Left { terminating: owned(terminating), standing: owned(standing) })
+        };
+        let unlisted = || Found::Unlisted("forbidden".to_owned());
+        let table = [
+            (vec![("ConfigMap", Found::NotInstalled)], known(&[], &[])),
+            (
+                vec![("ConfigMap", Found::Objects(vec![ending(), standing()]))],
+                known(&["ConfigMap a"], &["ConfigMap b"]),
+            ),
+            (vec![("Certificate", unlisted()), ("ConfigMap", Found::Objects(vec![]))], known(&[], &[])),
+            (
+                vec![("ConfigMap", unlisted()), ("Service", Found::Objects(vec![standing()]))],
+                Leftovers::Hidden(vec!["forbidden".to_owned()]),
+            ),
+            (
+                vec![("ConfigMap", Found::Objects(vec![ending()])), ("Service", Found::NotYet)],
+                Leftovers::NotYet,
+            ),
+        ];
+        for (found, expected) in table {
+            assert_eq!(Leftovers::of(found.clone().into_iter()), expected, "{found:?}");
+        }
+    }
+
+    #[test]
+    fn a_release_that_names_another_uid_is_of_an_earlier_instance_of_the_name() {
+        let meta = |value: serde_json::Value| serde_json::from_value::<ObjectMeta>(value).unwrap();
+        let app = meta(serde_json::json!({"name": "web", "uid": "ours"}));
+        let release = |instance: &str, owner: &str| {
+            meta(serde_json::json!({"labels": {INSTANCE_LABEL: instance, OWNER_LABEL: owner}}))
+        };
+        let table = [
+            (release("web", "before"), Some("before")),
+            (release("web", "ours"), None),
+            (release("shop", "before"), None),
+            (ObjectMeta::default(), None),
+        ];
+        for (release, expected) in table {
+            assert_eq!(earlier_owner(&app, &release).as_deref(), expected, "{release:?}");
         }
     }
 

@@ -393,7 +393,7 @@ fn denied_at_flux(Situation { app, world, seen, .. }: Situation<'_>) -> Option<B
     // Of an account that does not exist Flux says only what it may not do.
     let account = world.release.present().and_then(HelmRelease::service_account);
     let hint = account.filter(|account| says(&format!(":{account}\" cannot"))).map(|account| {
-        format!(" Flux works as ServiceAccount {account}: check that it exists, and what it may do.")
+        format!(". Flux works as ServiceAccount {account}: check that it exists, and what it may do.")
     });
     let told = format!("{FLUX_SAYS}{}{}", failure.message, hint.unwrap_or_default());
     is_denied.then_some(Blocker::AtFlux(Blocked::PolicyDenied, told))

@@ -461,8 +461,20 @@ fn left(release: &HelmRelease) -> Left {
 
 /// A Helm action is under way.
 fn running(release: &HelmRelease) -> Option<Reading> {
+    let reconciling = action(release)?;
+    let message = &reconciling.message;
+    // It ends, or runs into its timeout, before Flux looks at anything newer.
+    Some(Reading::InProgress(if is_of_now(release, reconciling) {
+        message.clone()
+    } else {
+        format!("The change waits for what Flux has begun before it: {message}")
+    }))
+}
+
+/// The Helm action that runs.
+pub(super) fn action(release: &HelmRelease) -> Option<&FluxCondition> {
     let reconciling = is_true(&release.status.conditions, "Reconciling")?;
-    reconciling.message.starts_with("Running '").then(|| Reading::InProgress(reconciling.message.clone()))
+    reconciling.message.starts_with("Running '").then_some(reconciling)
 }
 
 /// Applied and successful: each of these equalities has been seen to fail while the others held. A success that is known

@@ -15,7 +15,7 @@ use super::Change;
 use super::blocker::Blocker;
 use super::pause::{self, Pause};
 use super::readiness::Checks;
-use super::reading::{Failure, IN_PLACE, Reading, Then};
+use super::reading::{Failure, IN_PLACE, Left, Reading, Then};
 use super::{degraded, ready};
 use crate::flux::Snapshot;
 
@@ -223,7 +223,12 @@ fn reconciling(facts: &Facts<'_>, history: History) -> Option<(Reconciling, Stri
         ),
         Reading::InProgress(message) => (acting, message.clone()),
         Reading::Failed(failure) if failure.then == Then::Retried => {
-            (acting, format!("Flux goes on, with a rollback or another try: {}", failure.message))
+            let next = if failure.left == Left::Untouched {
+                "tries again"
+            } else {
+                "goes on, with a rollback or another try"
+            };
+            (acting, format!("Flux {next}: {}", failure.message))
         }
         Reading::Released(_) if !history.has_verdict_of_release => match facts.awaited() {
             Some(awaited) => (Reconciling::Reconciling, awaited.to_owned()),

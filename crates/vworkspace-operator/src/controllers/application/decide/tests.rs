@@ -58,6 +58,16 @@ fn upgrading() -> (ApplicationInstance, Source, HelmRelease) {
 }
 
 #[test]
+fn the_release_is_named_from_the_moment_that_it_goes_out() {
+    let app = instance();
+    assert!(plan(&app, &empty(), noon()).status.helm_release_ref.is_some());
+    let waits = edited(app, |app| app.spec.suspend = true);
+    assert_eq!(plan(&waits, &empty(), noon()).status.helm_release_ref, None, "there is none yet");
+    let (app, known) = running();
+    assert!(plan(&app, &known, noon()).status.helm_release_ref.is_some());
+}
+
+#[test]
 fn every_condition_is_there_from_the_first_visit() {
     let plan = plan(&instance(), &empty(), noon());
     assert_eq!(

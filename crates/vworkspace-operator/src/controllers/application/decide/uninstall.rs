@@ -10,9 +10,9 @@ use vworkspace_api::application_instance::{
 };
 
 use super::chart_source::{SourceTrouble, source_trouble};
-use super::pause;
 use super::quoting::said;
 use super::status::{History, finish, moment, unblocked};
+use super::{pause, reading};
 use crate::controllers::application::OWNER_LABEL;
 use crate::controllers::application::asking::Question;
 use crate::controllers::application::children::{self, Suspension};
@@ -192,6 +192,10 @@ fn progress(app: &ApplicationInstance, release: &HelmRelease) -> String {
         return "Somebody deleted the HelmRelease while it was not suspended, so Flux uninstalls it, although \
                 spec.deletionPolicy is Orphan."
             .to_owned();
+    }
+    // Of an uninstall Flux says nothing before its end.
+    if let Some(action) = reading::action(release) {
+        return format!("Flux uninstalls the release when it has ended what it does: {}", action.message);
     }
     match condition(&release.status.conditions, "Ready") {
         Some(ready) if ready.reason == "UninstallFailed" => format!("Flux tries again: {}", ready.message),

@@ -675,6 +675,26 @@ fn a_check_goes_on_while_the_source_has_lost_its_artifact() {
 }
 
 #[test]
+fn a_change_that_waits_for_what_flux_does_says_so() {
+    let app = instance();
+    let running = "Running 'install' action with timeout of 5m0s";
+    let told = |generation: i64| {
+        let mut release = released(&app, "1.2.0", DIGEST_1_2);
+        release.status.history.clear();
+        release.metadata.generation = Some(2);
+        let mut reconciling = says(&[("Reconciling", "True", "Progressing", running)]);
+        reconciling[0].observed_generation = Some(generation);
+        release.status.conditions = reconciling;
+        release.status.conditions.extend(says(&[("Ready", "Unknown", "Progressing", running)]));
+        let plan = plan(&app, &world(fetched(&app, DIGEST_1_2), release), noon());
+        assert_conditions!(plan, { Ready: False/Installing });
+        message(&plan, "Ready").clone()
+    };
+    assert_eq!(told(2), running);
+    assert_eq!(told(1), format!("The change waits for what Flux has begun before it: {running}"));
+}
+
+#[test]
 fn a_certificate_wakes_the_plan_when_it_expires() {
     let (app, world) = running();
     let certificate = serde_json::from_value(json!({

@@ -6,6 +6,10 @@ use vworkspace_api::application_instance::{ChartSourceKind, DeletionPolicy};
 use super::*;
 use crate::controllers::application::observe::{Left, Leftovers};
 
+fn deleting(plan: &Plan<ApplicationInstanceStatus, Question>) -> &str {
+    &plan.status.conditions.get("Deleting").unwrap().message
+}
+
 #[test]
 fn deletion_deletes_the_release_waits_for_flux_and_lets_go() {
     let (app, known) = running();
@@ -19,6 +23,12 @@ fn deletion_deletes_the_release_waits_for_flux_and_lets_go() {
     let known = World { release: Sight::Present(release), ..known };
     let waiting = plan(&app, &known, noon());
     assert_eq!((waiting.deletions.len(), waiting.finalizer), (0, Finalizer::Hold));
+    assert_eq!(deleting(&waiting), "Flux is uninstalling the release.");
+    let Sight::Present(mut busy) = known.release.clone() else { panic!("no release") };
+    let running = "Running 'upgrade' action with timeout of 5m0s";
+    busy.status.conditions.extend(says(&[("Reconciling", "True", "Progressing", running)]));
+    let later = plan(&app, &World { release: Sight::Present(busy), ..known.clone() }, noon());
+    assert!(deleting(&later).ends_with(&format!("when it has ended what it does: {running}")));
 
     let done = plan(&app, &World { release: Sight::Absent, ..known.clone() }, noon());
     assert_eq!((done.deletions.len(), done.finalizer), (0, Finalizer::Release));
