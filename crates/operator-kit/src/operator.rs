@@ -328,3 +328,60 @@ fn identity() -> String {
     let now = jiff::Timestamp::now().as_millisecond();
     format!("{}_{}_{now:x}", host.unwrap_or_else(|_| "operator".to_owned()), std::process::id())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+    use kube::Resource;
+    use kube::api::DynamicObject;
+
+    use crate::object::ObjectKey;
+
+    fn operator() -> Operator {
+        Operator::new(Settings {
+            namespace: "system".to_owned(),
+            lease: "lease".to_owned(),
+            address: ([127, 0, 0, 1], 0).into(),
+            workers: 1,
+            watch_namespaces: Vec::new(),
+            cluster_id: None,
+        })
+    }
+
+    fn watch<K: Resource<DynamicType = ()>>(selection: Selection, names: Option<Names>) -> Watch {
+        Watch { resource: resource_of::<K>(), selection, concerns: Concerns::Everything, names }
+    }
+
+    fn by_one(_: &DynamicObject) -> Vec<ObjectKey> {
+        Vec::new()
+    }
+
+    fn by_another(object: &DynamicObject) -> Vec<ObjectKey> {
+        vec![ObjectKey::of(object)]
+    }
+
+    #[test]
+    fn the_same_objects_are_watched_once_and_others_of_the_kind_by_themselves() {
+        let mut operator = operator();
+        let mut declare = |watch: Watch| {
+            let (triggers, _) = mpsc::unbounded_channel();
+            let listener = Listener { concerns: Concerns::Everything, triggers, controller: 0 };
+            operator.watch(watch, listener)
+        };
+        let policy = || Selection::named("policy").within("system");
+        let places = [
+            ("first", watch::<ConfigMap>(policy(), None), 0),
+            ("the same", watch::<ConfigMap>(policy(), None), 0),
+            ("the same, found by names", watch::<ConfigMap>(policy(), Some(by_one)), 0),
+            ("found by other names", watch::<ConfigMap>(policy(), Some(by_another)), 1),
+            ("children of the same kind", watch::<ConfigMap>(Selection::labels("owner"), None), 2),
+            ("another kind", watch::<Secret>(policy(), None), 3),
+        ];
+        for (name, watch, expected) in places {
+            assert_eq!(declare(watch), expected, "{name}");
+        }
+        let told: Vec<usize> = operator.kinds.iter().map(|kind| kind.listeners.len()).collect();
+        assert_eq!(told, [3, 1, 1, 1], "each hears of what it has declared");
+    }
+}

@@ -184,3 +184,59 @@ impl Caches {
 pub fn decode<K: DeserializeOwned>(object: &DynamicObject) -> Result<K, serde_json::Error> {
     serde_json::from_value(serde_json::to_value(object)?)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::controller::Watches;
+    use crate::selection::Selection;
+    use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+    use serde_json::json;
+
+    /// A copy with this object in it.
+    fn cache(name: &str) -> Arc<KindCache> {
+        let cache = KindCache::of_parts([None]);
+        cache.begin_list(&None);
+        let object = json!({"apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {"name": name, "namespace": "shop", "resourceVersion": "1"}});
+        cache.list_item(&None, &serde_json::from_value(object).unwrap());
+        cache.end_list(&None, Past::Refused);
+        Arc::new(cache)
+    }
+
+    #[test]
+    fn two_selections_of_a_kind_do_not_see_each_others_objects() {
+        let mut watches = Watches::of::<Secret>();
+        let children = watches.labelled::<ConfigMap>("example.org/owner");
+        let policy = watches.for_all::<ConfigMap>(Selection::named("policy"));
+        let resources = watches.0.iter().zip([cache("own"), cache("child"), cache("policy")]);
+        let caches = Caches::new(
+            resources
+                .map(|(watch, cache)| Declared {
+                    resource: watch.resource.clone(),
+                    is_written: watch.concerns.are_written(),
+                    cache,
+                })
+                .collect(),
+        );
+        let key = |name: &str| ObjectKey::namespaced("shop", name);
+        let is_there = |watched, name| caches.find::<ConfigMap>(watched, &key(name)).present().is_some();
+        assert!(is_there(children, "child") && !is_there(children, "policy"));
+        assert!(is_there(policy, "policy") && !is_there(policy, "child"));
+        // What is written is looked for among the children, whatever else is watched of their kind.
+        let written = caches.written(&resource_of::<ConfigMap>()).unwrap();
+        assert!(written.get(&key("child")).is_some() && written.get(&key("policy")).is_none());
+    }
+
+    #[test]
+    fn what_was_declared_elsewhere_cannot_be_read() {
+        let mut elsewhere = Watches::of::<Secret>();
+        let foreign = elsewhere.for_all::<ConfigMap>(Selection::all());
+        let key = ObjectKey::namespaced("shop", "web");
+        let own = Declared { resource: resource_of::<Secret>(), is_written: true, cache: cache("own") };
+        for caches in [Caches::default(), Caches::new(vec![own])] {
+            let Sight::Unknown(why) = caches.find(foreign, &key) else { panic!("it was found") };
+            assert_eq!(why, "configmaps are not watched by this controller");
+        }
+    }
+}

@@ -19,7 +19,7 @@ use crate::certificates::Certificate;
 use crate::errands::chart_archive::{ArtifactRef, ChartFacts};
 use crate::errands::probe::{Check, destination};
 use crate::external_secrets::{ExternalSecret, Presence, Promised};
-use crate::flux::{Artifact, HelmChart, HelmRelease, HelmRepository, OciRepository, Source};
+use crate::flux::{Artifact, HelmRelease, OciRepository, Source};
 
 /// The world around one instance.
 #[derive(Debug, Clone, PartialEq)]
