@@ -518,3 +518,25 @@ fn is_same_version(wanted: &str, found: &str) -> bool {
     let plain = |version: &str| version.split('+').next().unwrap_or_default().to_owned();
     wanted == found || (!wanted.contains('+') && wanted == plain(&found))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_is_what_flux_finds_for_it() {
+        let table = [
+            ("1.2.3", "1.2.3", true),
+            ("v1.2.3", "1.2.3", true),
+            ("1.2.3", "v1.2.3", true),
+            ("1.2.3", "1.2.3+build", true),
+            ("1.2.3+a", "1.2.3+a", true),
+            ("1.2.3+a", "1.2.3+b", false),
+            ("1.2.3+a", "1.2.3", false),
+            ("1.2.3", "1.2.4", false),
+        ];
+        for (wanted, found, expected) in table {
+            assert_eq!(is_same_version(wanted, found), expected, "{wanted} and {found}");
+        }
+    }
+}

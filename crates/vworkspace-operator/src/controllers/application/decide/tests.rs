@@ -64,7 +64,18 @@ fn the_release_is_named_from_the_moment_that_it_goes_out() {
     let waits = edited(app, |app| app.spec.suspend = true);
     assert_eq!(plan(&waits, &empty(), noon()).status.helm_release_ref, None, "there is none yet");
     let (app, known) = running();
-    assert!(plan(&app, &known, noon()).status.helm_release_ref.is_some());
+    let runs = plan(&app, &known, noon());
+    assert!(runs.status.helm_release_ref.is_some());
+    let message = |plan: &Plan<ApplicationInstanceStatus, Question>| {
+        plan.status.conditions.get("Ready").unwrap().message.clone()
+    };
+    assert_eq!(message(&runs), "Chart version 1.2.0 is released as revision 1.");
+    // Suspended before Flux has looked at it.
+    let app = edited(instance(), |app| app.spec.suspend = true);
+    let mut release = new_release(&app);
+    release.spec = serde_json::json!({"suspend": true});
+    let halted = plan(&app, &world(fetched(&app, DIGEST_1_2), release), noon());
+    assert_eq!(message(&halted), "The release was suspended before Flux was done with it.");
 }
 
 #[test]

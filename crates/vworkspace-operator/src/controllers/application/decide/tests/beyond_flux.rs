@@ -308,6 +308,17 @@ fn a_certificate_that_is_not_issued_is_waited_for() {
         "spec": {"secretName": "web-tls", "issuerRef": {"name": "letsencrypt"}}}))
     .unwrap();
     let waiting = World { certificates: Found::Objects(vec![certificate]), ..world.clone() };
+    let failed = |stalled: &str| {
+        let Sight::Present(mut release) = world.release.clone() else { panic!("no release") };
+        release.status.conditions = says(&[
+            ("Ready", "False", "UpgradeFailed", "timed out"),
+            ("Released", "False", "UpgradeFailed", "timed out"),
+            ("Stalled", stalled, "RetriesExceeded", "Failed to upgrade"),
+        ]);
+        plan(&app, &World { release: Sight::Present(release), ..waiting.clone() }, noon())
+    };
+    assert_conditions!(failed("False"), { Ready: False/WaitingForCertificate });
+    assert_conditions!(failed("True"), { Ready: False/HelmReleaseFailed });
     let plan_ = plan(&app, &waiting, noon());
     assert_conditions!(plan_, { Ready: False/WaitingForCertificate });
     assert!(message(&plan_, "Ready").contains("letsencrypt"));
@@ -496,10 +507,14 @@ fn flux_is_asked_again_when_the_missing_secret_comes_and_when_the_user_wants_ano
 
     let there = Version { uid: "s".to_owned(), resource_version: "7".to_owned() };
     let found = plan(&app, &World { values_object: Some(there), ..waiting.clone() }, noon());
-    assert_eq!(found.nudges.len(), 1);
+    let marks = |plan: &Plan<ApplicationInstanceStatus, Question>| format!("{:?}", plan.nudges);
+    let values = r#"{"reconcile.fluxcd.io/requestedAt": "values-s-7"}"#;
+    assert!(found.nudges.len() == 1 && marks(&found).contains(values), "{}", marks(&found));
 
     app.metadata.annotations = Some([("apps.vworkspace.io/retry".to_owned(), "1".to_owned())].into());
-    assert_eq!(plan(&app, &waiting, noon()).nudges.len(), 1);
+    let retried = plan(&app, &waiting, noon());
+    let both = r#"{"reconcile.fluxcd.io/requestedAt": "1", "reconcile.fluxcd.io/resetAt": "1"}"#;
+    assert!(retried.nudges.len() == 1 && marks(&retried).contains(both), "{}", marks(&retried));
     let Sight::Present(mut release) = waiting.release.clone() else { panic!("no release") };
     release.metadata.annotations = Some([("reconcile.fluxcd.io/resetAt".to_owned(), "1".to_owned())].into());
     let handled = World { release: Sight::Present(release), ..waiting };
@@ -638,6 +653,7 @@ fn a_running_release_whose_service_account_is_gone_is_not_ready_each_time_flux_l
     let app = after(app, &first);
     let again = plan(&app, &with_ready("Unknown", "Progressing", "Fulfilling prerequisites"), noon());
     assert_conditions!(again, { Ready: False/HelmReleaseFailed, Blocked: True/PolicyDenied });
+    assert_eq!(message(&again, "Reconciling"), message(&first, "Reconciling"), "nothing is news");
     let back = plan(&after(app, &again), &with_ready("True", "InstallSucceeded", "installed"), noon());
     assert_conditions!(back, { Ready: True/HelmReleaseReady, Blocked: False/Unblocked });
 }
