@@ -25,7 +25,7 @@ use crate::selection::Selection;
 
 /// Keeps objects of one kind as they should be.
 pub trait Controller: Send + Sync + 'static {
-    /// In logs and metrics, and as field manager `vworkspace-NAME`.
+    /// In logs and metrics, and as field manager `PRODUCT-NAME`.
     const NAME: &'static str;
     /// The finalizer that holds an object until its children are gone.
     const FINALIZER: &'static str;

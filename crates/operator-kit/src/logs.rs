@@ -58,12 +58,14 @@ impl FromStr for Verbosity {
 }
 
 /// Starts logging to standard error; libraries are heard only when something is wrong.
-pub fn start(encoder: Encoder, verbosity: Verbosity) {
+///
+/// `program` is the crate that speaks for itself.
+pub fn start(encoder: Encoder, verbosity: Verbosity, program: &'static str) {
     let libraries = verbosity.0.min(LevelFilter::WARN);
     let targets = Targets::new()
         .with_default(libraries)
         .with_target("operator_kit", verbosity.0)
-        .with_target("vworkspace_operator", verbosity.0)
+        .with_target(program, verbosity.0)
         // The client library tells each failed request, and we tell it too, with what it was for.
         .with_target("kube_client", LevelFilter::OFF)
         .with_target("kube_runtime", LevelFilter::OFF);

@@ -9,6 +9,8 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
+use crate::product::Product;
+
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Of {
     controller: &'static str,
@@ -73,7 +75,7 @@ impl Ended {
 }
 
 impl Metrics {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(product: Product) -> Self {
         let mut metrics = Self {
             registry: Registry::default(),
             reconciles: Family::default(),
@@ -89,7 +91,7 @@ impl Metrics {
         let Self { registry, reconciles, errors, failures, durations, depth, writes, leading } = &mut metrics;
         // The library adds `_total` to counters.
         registry.register(
-            "vworkspace_operator_reconcile",
+            product.metric("reconcile"),
             "Visits of an object, by how they ended",
             reconciles.clone(),
         );
@@ -99,26 +101,22 @@ impl Metrics {
             errors.clone(),
         );
         registry.register(
-            "vworkspace_operator_failures",
+            product.metric("failures"),
             "What could not be done, by kind of trouble",
             failures.clone(),
         );
         registry.register(
-            "vworkspace_operator_reconcile_duration_seconds",
+            product.metric("reconcile_duration_seconds"),
             "How long a visit took",
             durations.clone(),
         );
-        registry.register("vworkspace_operator_queue_depth", "Objects that are due and wait", depth.clone());
+        registry.register(product.metric("queue_depth"), "Objects that are due and wait", depth.clone());
         registry.register(
-            "vworkspace_operator_writes",
+            product.metric("writes"),
             "Requests that may change something, leases apart",
             writes.clone(),
         );
-        registry.register(
-            "vworkspace_operator_leading",
-            "1 while this process holds the lease",
-            leading.clone(),
-        );
+        registry.register(product.metric("leading"), "1 while this process holds the lease", leading.clone());
         metrics
     }
 
@@ -166,18 +164,19 @@ impl Metrics {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::product::TESTED;
 
     #[test]
     fn the_names_are_those_that_dashboards_know() {
-        let metrics = Metrics::new();
+        let metrics = Metrics::new(TESTED);
         metrics.introduce("application");
         metrics.visited("application", Ended::Error, Duration::from_millis(3));
         let text = metrics.text();
         for line in [
-            "vworkspace_operator_reconcile_total{controller=\"application\",outcome=\"error\"} 1",
-            "vworkspace_operator_reconcile_total{controller=\"application\",outcome=\"unchanged\"} 0",
+            "test_operator_reconcile_total{controller=\"application\",outcome=\"error\"} 1",
+            "test_operator_reconcile_total{controller=\"application\",outcome=\"unchanged\"} 0",
             "controller_runtime_reconcile_errors_total{controller=\"application\"} 1",
-            "vworkspace_operator_queue_depth{controller=\"application\"} 0",
+            "test_operator_queue_depth{controller=\"application\"} 0",
         ] {
             assert!(text.lines().any(|known| known == line), "{line} is not in\n{text}");
         }
@@ -186,7 +185,7 @@ mod tests {
     #[test]
     fn every_metric_is_documented() {
         let documented = include_str!("../../../docs/operations.md");
-        let metrics = Metrics::new();
+        let metrics = Metrics::new(TESTED);
         metrics.introduce("application");
         metrics.failed("application", "forbidden");
         metrics.visited("application", Ended::Unchanged, Duration::from_millis(3));

@@ -24,12 +24,15 @@ use crate::errand::Errands;
 use crate::interest::Interests;
 use crate::metrics::Metrics;
 use crate::object::{plural_name, resource_of};
+use crate::product::Product;
 use crate::selection::Selection;
 use crate::serve::{self, Health};
 
 /// How an operator runs.
 #[derive(Debug, Clone)]
 pub struct Settings {
+    /// What it belongs to.
+    pub product: Product,
     /// Where its lease lives.
     pub namespace: String,
     /// What its lease is called.
@@ -105,7 +108,7 @@ impl Operator {
         let mut watches = Watches::of::<C::Object>();
         let controller = make(&mut watches);
         let (sender, triggers) = mpsc::unbounded_channel();
-        let number = self.controllers.len();
+        let (number, product) = (self.controllers.len(), self.settings.product);
         let declare = |watch: Watch| {
             let is_written = watch.concerns.are_written();
             let listener =
@@ -114,7 +117,7 @@ impl Operator {
         };
         let declared = watches.0.into_iter().map(declare).collect();
         let start: Start = Box::new(move |client, caches, shared| {
-            let manager = format!("vworkspace-{}", C::NAME);
+            let manager = product.field_manager(C::NAME);
             let actor = Actor {
                 client: client.clone(),
                 announcer: Announcer::new(client.clone(), manager.clone()),
@@ -124,6 +127,7 @@ impl Operator {
                     finalizer: C::FINALIZER,
                     clocks: C::CLOCKS,
                     ownership: C::OWNERSHIP,
+                    product,
                 },
                 term: shared.term.clone(),
             };
@@ -187,7 +191,7 @@ impl Operator {
             Arc::new(Caches::new(declared.collect()))
         };
         let caches: Vec<Arc<Caches>> = controllers.iter().map(caches_of).collect();
-        let metrics = Arc::new(Metrics::new());
+        let metrics = Arc::new(Metrics::new(settings.product));
         let (sender, leading) = watch::channel(false);
         let mut background = JoinSet::new();
         let health = Health { metrics: Arc::clone(&metrics), kinds: progress(&kinds, &kept) };
@@ -340,6 +344,7 @@ mod tests {
 
     fn operator() -> Operator {
         Operator::new(Settings {
+            product: crate::product::TESTED,
             namespace: "system".to_owned(),
             lease: "lease".to_owned(),
             address: ([127, 0, 0, 1], 0).into(),

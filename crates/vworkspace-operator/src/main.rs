@@ -23,7 +23,7 @@ use agent_protocol::PublicKeys;
 use clap::Parser;
 use clap::builder::NonEmptyStringValueParser;
 use operator_kit::logs::{self, Encoder, Verbosity};
-use operator_kit::{Operator, Settings};
+use operator_kit::{Operator, Product, Settings};
 use tracing::error;
 use vworkspace_api::Duration;
 
@@ -31,6 +31,9 @@ use controllers::application::{Applications, Rules};
 
 /// It mostly waits for the API server: on a node with many processors more threads would only take more memory.
 const THREADS: usize = 2;
+/// How field managers, annotations and metrics begin.
+const PRODUCT: Product =
+    Product { name: "vworkspace", domain: "vworkspace.io", metrics: "vworkspace_operator" };
 
 /// The operator of one cluster.
 #[derive(Debug, Parser)]
@@ -70,7 +73,7 @@ struct Flags {
 
 fn main() -> ExitCode {
     let flags = Flags::parse();
-    logs::start(flags.zap_encoder, flags.zap_log_level);
+    logs::start(flags.zap_encoder, flags.zap_log_level, env!("CARGO_CRATE_NAME"));
     let approval_keys = match flags.approval_keys_file.as_deref().map(approval_keys).transpose() {
         Ok(keys) => keys.unwrap_or_default(),
         Err(reason) => {
@@ -86,6 +89,7 @@ fn main() -> ExitCode {
     let is_namespaced = !flags.watch_namespaces.is_empty();
     let namespace = flags.namespace.clone();
     let settings = Settings {
+        product: PRODUCT,
         namespace: flags.namespace,
         lease: "vworkspace-app-operator".to_owned(),
         address: flags.listen,

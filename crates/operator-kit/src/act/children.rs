@@ -9,26 +9,35 @@ use std::collections::BTreeMap;
 use tokio::time::timeout;
 use tracing::{info, warn};
 
-use super::requests::{Apply, CREATION_ANNOTATION, Seen};
-use super::{ANSWER, Error, Task, api, refused};
+use super::requests::{Apply, Seen};
+use super::{ANSWER, Actor, Error, Task, api, refused};
 use crate::fault::Fault;
 use crate::freshness::Wrote;
 use crate::object::ObjectId;
 use crate::plan::{Deletion, Dependents};
+use crate::product::Product;
 
 impl Task<'_> {
     /// Brings a child to what is wanted.
     pub(super) async fn apply(&mut self, apply: &Apply) -> Result<(), Error> {
-        let Apply { id, desired, seen, place } = apply;
+        let Apply { id, desired, hash: _, seen, place } = apply;
         let seen = match seen {
             Some(seen) => Some(seen.clone()),
-            None => self.find_unseen(id).await?,
+            None => match self.find_unseen(id).await? {
+                // Its watch would show it: the plan rests on a cache that is behind, and what it says is not so.
+                Some(found) if has_labels(&found, &desired.metadata) => {
+                    info!(child = %id, "it is there, and the watch does not show it yet");
+                    return Err(Error::Unshown { object: id.to_string() });
+                }
+                found => found.map(|found| Seen::of(&found, self.actor.terms.product)),
+            },
         };
         match place {
             Some(place) => info!(child = %id, place, "applying: it is not as wanted"),
             None => info!(child = %id, "applying: it is not there"),
         }
-        let (body, manager) = locked(desired, seen.as_ref(), self.creation, &self.actor.manager);
+        let Actor { manager, terms, .. } = self.actor;
+        let (body, manager) = locked(desired, seen.as_ref(), self.creation, manager, terms.product);
         let api = api(&self.actor.client, &id.resource, &id.key);
         // Not forced: what somebody else has set is theirs until they let go of it.
         let params = PatchParams::apply(&manager);
@@ -83,7 +92,7 @@ impl Task<'_> {
 
     /// The caches show only children that carry our label, and may be behind: a namesake of somebody else must not be taken
     /// over, and one of ours that is there is locked by its version.
-    async fn find_unseen(&self, id: &ObjectId) -> Result<Option<Seen>, Error> {
+    async fn find_unseen(&self, id: &ObjectId) -> Result<Option<ObjectMeta>, Error> {
         let api = api(&self.actor.client, &id.resource, &id.key);
         let found: Option<ObjectMeta> = match timeout(ANSWER, api.get_metadata_opt(&id.key.name)).await {
             Err(_) => return Err(Error::NoAnswer { verb: "get", object: id.to_string() }),
@@ -95,7 +104,7 @@ impl Task<'_> {
             Some(meta) if !ownership.holds(&meta, owner) => {
                 Err(Error::Foreign { object: id.to_string(), owner: ownership.owner_of(&meta) })
             }
-            found => Ok(found.as_ref().map(Seen::of)),
+            found => Ok(found),
         }
     }
 
@@ -161,9 +170,22 @@ fn is_gone_already(error: &Error) -> bool {
     matches!(error, Error::Refused { fault: Fault::Gone | Fault::NotInstalled, .. })
 }
 
+/// Whether an object carries the labels that it should, by which it is watched.
+fn has_labels(found: &ObjectMeta, wanted: &ObjectMeta) -> bool {
+    let found =
+        |(key, value): (&String, &String)| found.labels.as_ref()?.get(key).filter(|known| *known == value);
+    wanted.labels.iter().flatten().all(|label| found(label).is_some())
+}
+
 /// What is sent, and under which name. A child that is there is written only if it is still as it was seen; one that is not
-/// only if nobody has made it meanwhile (see [`CREATION_ANNOTATION`]).
-fn locked(desired: &DynamicObject, seen: Option<&Seen>, now: &str, manager: &str) -> (DynamicObject, String) {
+/// only if nobody has made it meanwhile (see [`Product::creation_annotation`]).
+fn locked(
+    desired: &DynamicObject,
+    seen: Option<&Seen>,
+    now: &str,
+    manager: &str,
+    product: Product,
+) -> (DynamicObject, String) {
     let mut body = desired.clone();
     body.metadata.resource_version = seen.map(|seen| seen.version.clone());
     body.metadata.uid = seen.and_then(|seen| seen.uid.clone());
@@ -175,7 +197,7 @@ fn locked(desired: &DynamicObject, seen: Option<&Seen>, now: &str, manager: &str
     body.metadata
         .annotations
         .get_or_insert_default()
-        .insert(CREATION_ANNOTATION.to_owned(), creation.to_owned());
+        .insert(product.creation_annotation(), creation.to_owned());
     (body, format!("{manager}-{creation}"))
 }
 
@@ -183,6 +205,7 @@ fn locked(desired: &DynamicObject, seen: Option<&Seen>, now: &str, manager: &str
 mod tests {
     use super::*;
     use crate::object::resource_of;
+    use crate::product::TESTED;
     use k8s_openapi::api::core::v1::ConfigMap;
 
     #[test]
@@ -204,9 +227,9 @@ mod tests {
     fn two_that_make_the_same_child_do_not_share_a_name_and_who_changes_it_takes_the_name_of_its_maker() {
         let desired = DynamicObject::new("web", &resource_of::<ConfigMap>());
         let sent = |seen: Option<&Seen>, now| {
-            let (body, manager) = locked(&desired, seen, now, "kit");
+            let (body, manager) = locked(&desired, seen, now, "kit", TESTED);
             let creation =
-                body.metadata.annotations.and_then(|known| known.get(CREATION_ANNOTATION).cloned());
+                body.metadata.annotations.and_then(|known| known.get("test.example.org/creation").cloned());
             (body.metadata.resource_version, creation, manager)
         };
         let text = |text: &str| Some(text.to_owned());

@@ -4,20 +4,13 @@ use kube::api::DynamicObject;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-/// Says on a child what was last applied to it, so that a field that is no longer wanted is noticed, also by an operator
-/// that has just started.
-const HASH_ANNOTATION: &str = "vworkspace.io/applied-intent-hash";
+use crate::product::Product;
 
-/// Puts the hash of what is wanted on it.
-pub(super) fn mark(desired: &mut DynamicObject) {
+/// Puts the hash of what is wanted on it, and returns it.
+pub(super) fn mark(desired: &mut DynamicObject, product: Product) -> String {
     let hash = hash(desired);
-    desired.metadata.annotations.get_or_insert_default().insert(HASH_ANNOTATION.to_owned(), hash);
-}
-
-/// The hash that stands on an object.
-pub(super) fn hash_of(object: &DynamicObject) -> &str {
-    let annotations = object.metadata.annotations.as_ref();
-    annotations.and_then(|known| known.get(HASH_ANNOTATION)).map(String::as_str).unwrap_or_default()
+    desired.metadata.annotations.get_or_insert_default().insert(product.hash_annotation(), hash.clone());
+    hash
 }
 
 /// A short name for what is wanted.
@@ -28,7 +21,7 @@ fn hash(desired: &DynamicObject) -> String {
 
 /// The first place where what is there is not what is wanted; none means that an apply would change nothing.
 ///
-/// `desired` carries [`HASH_ANNOTATION`]. What the API server or others have added does not matter.
+/// `desired` carries the hash of itself. What the API server or others have added does not matter.
 pub(super) fn first(desired: &DynamicObject, live: &DynamicObject) -> Option<String> {
     let (wanted, there) = (&desired.metadata, &live.metadata);
     missing(&wanted.annotations, &there.annotations)

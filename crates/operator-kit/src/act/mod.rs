@@ -101,6 +101,8 @@ pub(crate) enum Error {
     Status { object: String, source: serde_json::Error },
     #[error("failed to {verb} {object}: another process of this operator has made it meanwhile")]
     WithOurselves { verb: &'static str, object: String },
+    #[error("did not apply {object}: it is there, and the watch does not show it yet")]
+    Unshown { object: String },
     #[error("did not {verb} {object}: this process may not be the leader any more")]
     Deposed { verb: &'static str, object: String },
 }
@@ -114,7 +116,7 @@ impl Error {
             Error::NoAnswer { .. } => Fault::Unreachable.category(),
             Error::StillThere { .. } => "still_there",
             Error::Status { .. } => "serialize",
-            Error::WithOurselves { .. } => Fault::Conflict.category(),
+            Error::WithOurselves { .. } | Error::Unshown { .. } => Fault::Conflict.category(),
             Error::Deposed { .. } => "deposed",
         }
     }
@@ -132,6 +134,7 @@ impl Error {
             Error::Refused { fault: Fault::Conflict | Fault::Gone, .. }
             | Error::Status { .. }
             | Error::WithOurselves { .. }
+            | Error::Unshown { .. }
             | Error::Deposed { .. } => return None,
         };
         let message = self.to_string().chars().take(LONGEST_MESSAGE).collect();
@@ -144,6 +147,7 @@ impl Error {
             self,
             Error::Refused { fault: Fault::Conflict | Fault::Gone, .. }
                 | Error::WithOurselves { .. }
+                | Error::Unshown { .. }
                 | Error::Deposed { .. }
         )
     }
@@ -549,5 +553,42 @@ mod tests {
         for gone in [json!([]), namesake] {
             assert_eq!(asked_after(list(gone)).await, [&before[..], &[Method::DELETE]].concat());
         }
+    }
+
+    /// What is asked for a child that no cache shows and that the API server has with these labels.
+    async fn asked_for_unshown(labels: serde_json::Value) -> (Outcome, Vec<Method>) {
+        let meta = json!({"name": "web", "namespace": "shop", "uid": "child", "resourceVersion": "2", "labels": labels});
+        let (client, asked) = testing::answering(move |_| {
+            (
+                StatusCode::OK,
+                json!({"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata", "metadata": meta}),
+            )
+        });
+        let actor = testing::actor(client);
+        let mut plan = plan();
+        plan.children = vec![
+            Child::new::<Pod>("shop", "web")
+                .labels([("app".to_owned(), "web".to_owned())].into())
+                .spec(json!({"a": 1})),
+        ];
+        let requests = actor.requests(&object(), &plan, &Caches::default()).unwrap();
+        let outcome = actor.carry_out(&object(), &requests, &[], "r1").await;
+        let asked = asked.lock().unwrap();
+        (outcome, asked.iter().map(|(method, _)| method.clone()).collect())
+    }
+
+    #[tokio::test]
+    async fn a_plan_that_rests_on_a_cache_which_is_behind_says_nothing() {
+        let owner = "example.org/owner";
+        let (behind, asked) = asked_for_unshown(json!({owner: "ours", "app": "web"})).await;
+        assert_eq!(asked, [Method::PATCH, Method::GET], "the finalizer, and a look");
+        assert!(
+            behind.errors.iter().all(Error::is_stale) && !behind.errors.is_empty(),
+            "{:?}",
+            behind.errors
+        );
+        // One that lost the label by which it is watched gets it back.
+        let (mended, asked) = asked_for_unshown(json!({owner: "ours"})).await;
+        assert!(asked.len() > 3 && mended.errors.is_empty(), "{asked:?} {:?}", mended.errors);
     }
 }

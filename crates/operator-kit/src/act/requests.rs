@@ -13,10 +13,7 @@ use super::{Deed, Error, difference, finalizer, status};
 use crate::object::{ObjectId, ObjectKey};
 use crate::ownership::Ownership;
 use crate::plan::{Absence, Child, Deletion, Nudge, Plan};
-
-/// Says on a child by which reconcile it was made. Its field manager has the same name in it: so a second one that makes the
-/// same child, because it does not know of the first, meets a field that is owned by another manager, and is refused.
-pub(super) const CREATION_ANNOTATION: &str = "vworkspace.io/creation";
+use crate::product::Product;
 
 /// What never changes about a controller's objects.
 #[derive(Debug, Clone)]
@@ -27,6 +24,7 @@ pub(crate) struct Terms {
     /// Fields of the status that only tell the time.
     pub(crate) clocks: &'static [&'static str],
     pub(crate) ownership: Ownership,
+    pub(crate) product: Product,
 }
 
 /// One request.
@@ -62,6 +60,7 @@ pub(crate) struct Apply {
     pub(crate) id: ObjectId,
     /// With the hash of what is wanted.
     pub(crate) desired: DynamicObject,
+    pub(crate) hash: String,
     /// As it was seen; nothing if it was not.
     pub(crate) seen: Option<Seen>,
     /// The first place that is not as wanted.
@@ -79,8 +78,8 @@ pub(crate) struct Seen {
 }
 
 impl Seen {
-    pub(super) fn of(meta: &ObjectMeta) -> Self {
-        let creation = meta.annotations.as_ref().and_then(|known| known.get(CREATION_ANNOTATION));
+    pub(super) fn of(meta: &ObjectMeta, product: Product) -> Self {
+        let creation = meta.annotations.as_ref().and_then(|known| known.get(&product.creation_annotation()));
         let version = meta.resource_version.clone().unwrap_or_default();
         Self { version, uid: meta.uid.clone(), creation: creation.cloned() }
     }
@@ -93,7 +92,7 @@ impl Request {
     pub(crate) fn deed(&self) -> String {
         match self {
             Request::Finalizers(finalizers) => format!("finalizers {}", finalizers.join(" ")),
-            Request::Apply(apply) => format!("apply {} {}", apply.id, difference::hash_of(&apply.desired)),
+            Request::Apply(apply) => format!("apply {} {}", apply.id, apply.hash),
             Request::Taken { id, .. } => format!("apply {id}, which is taken"),
             Request::Delete(deletion) => format!("delete {} {}", deletion.id(), deletion.uid),
             Request::Annotate { id, annotations, .. } => format!("annotate {id} {annotations:?}"),
@@ -167,16 +166,16 @@ fn apply(
     let id = child.id();
     let mut desired = child.object.clone();
     terms.ownership.mark(&mut desired.metadata, &owner.metadata, &terms.resource);
-    difference::mark(&mut desired);
+    let hash = difference::mark(&mut desired, terms.product);
     let Some(live) = live(&id) else {
-        return Some(Request::Apply(Box::new(Apply { id, desired, seen: None, place: None })));
+        return Some(Request::Apply(Box::new(Apply { id, desired, hash, seen: None, place: None })));
     };
     if !terms.ownership.holds(&live.metadata, owner.metadata.uid.as_deref()) {
         return Some(Request::Taken { id, owner: terms.ownership.owner_of(&live.metadata) });
     }
     let place = difference::first(&desired, &live)?;
-    let seen = Some(Seen::of(&live.metadata));
-    Some(Request::Apply(Box::new(Apply { id, desired, seen, place: Some(place) })))
+    let seen = Some(Seen::of(&live.metadata, terms.product));
+    Some(Request::Apply(Box::new(Apply { id, desired, hash, seen, place: Some(place) })))
 }
 
 /// Unless the marks are there already, or the object is not.
@@ -194,6 +193,7 @@ mod tests {
     use super::*;
     use crate::object::resource_of;
     use crate::plan::{Dependents, Finalizer};
+    use crate::product::TESTED;
     use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret};
     use serde_json::json;
 
@@ -206,6 +206,7 @@ mod tests {
             finalizer: FINALIZER,
             clocks: &[],
             ownership: Ownership::Label(OWNER),
+            product: TESTED,
         }
     }
 
@@ -251,7 +252,7 @@ mod tests {
         let mut wanted = plan(Finalizer::Hold, &json!({})).children.remove(0).object;
         let owner = object(&[], &Value::Null);
         terms().ownership.mark(&mut wanted.metadata, &owner.metadata, &terms().resource);
-        difference::mark(&mut wanted);
+        difference::mark(&mut wanted, TESTED);
         wanted
     }
 
@@ -288,7 +289,7 @@ mod tests {
     #[test]
     fn a_write_of_a_child_is_locked_by_what_was_seen_of_it() {
         let plan = plan(Finalizer::Hold, &json!({}));
-        let there = pod("u", &json!({CREATION_ANNOTATION: "r1"}));
+        let there = pod("u", &json!({"test.example.org/creation": "r1"}));
         let live = |id: &ObjectId| (id.resource.kind == "Pod").then(|| there.clone());
         let requests = requests(&terms(), &object(&[FINALIZER], &Value::Null), &plan, &live).unwrap();
         let seen = requests.iter().find_map(|request| match request {

@@ -14,6 +14,7 @@ use super::{Actor, Announcer};
 use crate::election::Term;
 use crate::object::resource_of;
 use crate::ownership::Ownership;
+use crate::product::TESTED;
 
 /// The method of each request, and what was sent with it: the address and the body.
 pub(crate) type Asked = Arc<Mutex<Vec<(Method, (String, Value))>>>;
@@ -59,6 +60,7 @@ pub(crate) fn actor(client: Client) -> Actor {
             finalizer: "example.org/finalizer",
             clocks: &[],
             ownership: Ownership::Label("example.org/owner"),
+            product: TESTED,
         },
         term: Term::endless(),
     }
