@@ -185,7 +185,7 @@ mod tests {
     #[test]
     fn every_metric_is_documented() {
         let documented = include_str!("../../../docs/operations.md");
-        let metrics = Metrics::new(TESTED);
+        let metrics = Metrics::new(Product { metrics: "vworkspace_operator", ..TESTED });
         metrics.introduce("application");
         metrics.failed("application", "forbidden");
         metrics.visited("application", Ended::Unchanged, Duration::from_millis(3));
