@@ -653,7 +653,13 @@ fn a_running_release_whose_service_account_is_gone_is_not_ready_each_time_flux_l
     let app = after(app, &first);
     let again = plan(&app, &with_ready("Unknown", "Progressing", "Fulfilling prerequisites"), noon());
     assert_conditions!(again, { Ready: False/HelmReleaseFailed, Blocked: True/PolicyDenied });
-    assert_eq!(message(&again, "Reconciling"), message(&first, "Reconciling"), "nothing is news");
+    // The same of a failure that nobody has to mend.
+    let (well, _) = running();
+    let away = plan(&well, &with_ready("False", "StateError", "the API server is away"), noon());
+    let looks = with_ready("Unknown", "Progressing", "Fulfilling prerequisites");
+    let still = plan(&after(well, &away), &looks, noon());
+    assert_conditions!(still, { Ready: False/HelmReleaseFailed, Reconciling: True/HelmReleaseUpgrading });
+    assert_eq!(message(&still, "Reconciling"), message(&away, "Reconciling"), "nothing is news");
     let back = plan(&after(app, &again), &with_ready("True", "InstallSucceeded", "installed"), noon());
     assert_conditions!(back, { Ready: True/HelmReleaseReady, Blocked: False/Unblocked });
 }
