@@ -2,6 +2,7 @@
 
 mod kept;
 mod kind;
+mod trouble;
 pub(crate) mod watch;
 
 use std::collections::HashMap;
