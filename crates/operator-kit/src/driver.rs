@@ -20,7 +20,7 @@ use crate::cache::{Caches, KindCache};
 use crate::controller::{Controller, Unreadable, View};
 use crate::election::Term;
 use crate::errand::Errands;
-use crate::freshness::{Expectation, LOOK_FOR_OWN_WRITE, without_lost};
+use crate::freshness::{Expectation, LOOK_AGAIN};
 use crate::interest::Interests;
 use crate::metrics::{Ended, Metrics};
 use crate::object::ObjectKey;
@@ -259,8 +259,10 @@ impl<C: Controller> Driver<C> {
         if memory.uid != object.metadata.uid {
             *memory = Memory { uid: object.metadata.uid.clone(), ..Memory::default() };
         }
-        if self.is_outdated(memory).await {
-            return (Ended::Waiting, Next::By(Instant::now() + LOOK_FOR_OWN_WRITE));
+        memory.expectations = self.unmet(std::mem::take(&mut memory.expectations));
+        if let Some(awaited) = memory.expectations.first() {
+            debug!(child = %awaited.id, "waiting for the cache to show our own write");
+            return (Ended::Waiting, Next::By(Instant::now() + LOOK_AGAIN));
         }
         let typed: C::Object = match kept.read() {
             Ok(typed) => typed,
@@ -346,13 +348,6 @@ impl<C: Controller> Driver<C> {
         self.tell_errors(&outcome.errors, RESYNC);
         memory.expectations = self.unmet(outcome.expectations);
         (Ended::Undecodable, next)
-    }
-
-    /// Whether a cache has not come as far as our own last write.
-    async fn is_outdated(&self, memory: &mut Memory) -> bool {
-        let unmet = self.unmet(std::mem::take(&mut memory.expectations));
-        memory.expectations = without_lost(unmet, &self.caches, &self.actor.client).await;
-        !memory.expectations.is_empty()
     }
 
     /// What the caches do not show yet, without room for what they do: thousands of objects may wait for their next visit.

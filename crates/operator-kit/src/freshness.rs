@@ -2,17 +2,14 @@
 
 use std::time::Duration;
 
-use kube::Client;
 use kube::api::DynamicObject;
-use tokio::time::{Instant, timeout};
-use tracing::{debug, warn};
+use tokio::time::Instant;
 
-use crate::act::{ANSWER, api};
-use crate::cache::{Caches, KindCache, Progress};
+use crate::cache::{KindCache, Progress};
 use crate::object::ObjectId;
 
-/// The watch should show our own write at once; after this time it is looked for in case it was that which got lost.
-pub(crate) const LOOK_FOR_OWN_WRITE: Duration = Duration::from_secs(5);
+/// The watch should show our own write at once, and wakes us up. A list that makes it moot wakes nobody.
+pub(crate) const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
 /// Something we wrote and a cache must show before we look again.
 #[derive(Debug, Clone, PartialEq)]
@@ -40,8 +37,8 @@ struct Shown<'a> {
     uid: Option<&'a str>,
     /// Everything up to this version has been seen.
     newest: u64,
-    /// When the list was asked for on which the cache rests.
-    listed_at: Option<Instant>,
+    /// When the cache last went back to an earlier version.
+    went_back_at: Option<Instant>,
 }
 
 impl Expectation {
@@ -62,59 +59,21 @@ impl Expectation {
             version: kept.as_ref().map(|kept| &*kept.version),
             uid: object.as_ref().and_then(|object| object.metadata.uid.as_deref()),
             newest: age.newest,
-            listed_at: age.listed_at,
+            went_back_at: age.went_back_at,
         })
     }
 
     fn is_met(&self, shown: &Shown<'_>) -> bool {
-        let listed_since = shown.listed_at.is_some_and(|listed| listed > self.at);
-        match &self.wrote {
-            Wrote::Gone(uid) => shown.uid != Some(uid),
-            Wrote::Version(written) => match shown.version {
-                // Gone again after our write, or not there yet: that depends on how far the cache has come.
-                None => {
-                    listed_since || version_number(written).is_some_and(|written| shown.newest >= written)
-                }
-                Some(seen) => listed_since || reaches(seen, written),
-            },
+        // The cluster was restored from a backup: our write is not part of what it has now.
+        let is_undone = shown.went_back_at.is_some_and(|went_back| went_back > self.at);
+        match (&self.wrote, shown.version) {
+            (Wrote::Gone(uid), _) => shown.uid != Some(uid),
+            (Wrote::Version(written), Some(seen)) => is_undone || reaches(seen, written),
+            // Gone again after our write, or not there yet: that depends on how far the cache has come.
+            (Wrote::Version(written), None) => {
+                is_undone || version_number(written).is_none_or(|written| shown.newest >= written)
+            }
         }
-    }
-}
-
-/// Those that may still be met. What we wrote can be gone before a list shows it that was asked for before: then no event
-/// ever tells, and only the API server knows.
-pub(crate) async fn without_lost(
-    expectations: Vec<Expectation>,
-    caches: &Caches,
-    client: &Client,
-) -> Vec<Expectation> {
-    let mut awaited = Vec::new();
-    for expectation in expectations {
-        let id = &expectation.id;
-        let is_shown = caches.written(&id.resource).is_some_and(|cache| cache.get(&id.key).is_some());
-        let is_late = expectation.at.elapsed() >= LOOK_FOR_OWN_WRITE;
-        if !is_late || is_shown || !is_gone(id, client).await {
-            debug!(child = %id, "waiting for the cache to show our own write");
-            awaited.push(expectation);
-        }
-    }
-    awaited
-}
-
-/// Whether the API server does not have an object.
-async fn is_gone(id: &ObjectId, client: &Client) -> bool {
-    let found = timeout(ANSWER, api(client, &id.resource, &id.key).get_metadata_opt(&id.key.name)).await;
-    match found {
-        Ok(Ok(None)) => true,
-        Ok(Ok(Some(_))) => {
-            warn!(child = %id, "the API server has it, and the watch does not show it");
-            false
-        }
-        Ok(Err(error)) => {
-            debug!(child = %id, %error, "failed to look for our own write");
-            false
-        }
-        Err(_) => false,
     }
 }
 
@@ -133,11 +92,8 @@ pub(crate) fn version_number(version: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::act::testing::{answering, status};
-    use crate::cache::{Declared, Past};
+    use crate::cache::Past;
     use crate::object::ObjectKey;
-    use http::StatusCode;
-    use std::sync::Arc;
 
     fn object(uid: &str, version: &str) -> DynamicObject {
         serde_json::from_value(serde_json::json!({"apiVersion": "v1", "kind": "ConfigMap",
@@ -151,35 +107,27 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_was_gone_before_a_list_could_show_it_is_not_waited_for_for_ever() {
+    async fn what_was_gone_before_a_list_could_show_it_is_not_waited_for() {
         let (cache, all) = (KindCache::of_parts([None]), None);
-        cache.begin_list(&all);
-        cache.end_list(&all, Past::Refused);
-        cache.begin_list(&all);
-        tokio::time::advance(Duration::from_millis(1)).await;
+        let list = |version: &str, past: Past| {
+            cache.begin_list(&all);
+            cache.end_list(&all, version, past)
+        };
+        list("9", Past::Refused);
         let expected = expectation(Wrote::Version("10".to_owned()), Instant::now());
-        // Another controller lets go of it, then the list is made.
-        cache.end_list(&all, Past::Refused);
-        assert!(!expected.is_met_by(&cache), "it may also not be there yet");
-        let resource = expected.id.resource.clone();
-        let caches = Caches::new(vec![Declared { resource, is_written: true, cache: Arc::new(cache) }]);
-        let there = || {
-            (
-                StatusCode::OK,
-                serde_json::json!({"apiVersion": "meta.k8s.io/v1",
-            "kind": "PartialObjectMetadata", "metadata": {"name": "a", "namespace": "shop"}}),
-            )
-        };
-        let left = async |answer: (StatusCode, serde_json::Value)| {
-            let (client, asked) = answering(move |_| answer.clone());
-            let left = without_lost(vec![expected.clone()], &caches, &client).await;
-            (left.len(), asked.lock().unwrap().len())
-        };
-        assert_eq!(left(status(404)).await, (1, 0), "the watch has its time first");
-        tokio::time::advance(LOOK_FOR_OWN_WRITE).await;
-        assert_eq!(left(status(404)).await, (0, 1), "it is gone");
-        assert_eq!(left(there()).await, (1, 1), "a cache that is behind");
-        assert_eq!(left(status(403)).await, (1, 1), "nobody knows");
+        assert!(!expected.is_met_by(&cache), "not there yet");
+        // It was made and taken away while nobody watched.
+        list("11", Past::Refused);
+        assert!(expected.is_met_by(&cache));
+        // A backup from before it.
+        let expected = expectation(Wrote::Version("12".to_owned()), Instant::now());
+        tokio::time::advance(Duration::from_millis(1)).await;
+        list("5", Past::Accepted);
+        assert!(expected.is_met_by(&cache), "it never was");
+        let expected = expectation(Wrote::Version("6".to_owned()), Instant::now());
+        assert!(!expected.is_met_by(&cache), "after the restoration it counts again");
+        cache.reached(&all, "6");
+        assert!(expected.is_met_by(&cache), "a bookmark tells how far the watch has come");
     }
 
     #[test]
@@ -194,8 +142,24 @@ mod tests {
             ("as a number, not as a text", version("9"), Some(object("u", "100")), 100, before, true),
             ("not there yet", version("10"), None, 9, before, false),
             ("deleted after our write", version("10"), None, 11, before, true),
-            ("list from before our write", version("10"), None, 9, before, false),
-            ("list asked for after our write", version("10"), None, 9, after, true),
+            (
+                "shown as before although a later list came in",
+                version("10"),
+                Some(object("u", "9")),
+                12,
+                before,
+                false,
+            ),
+            ("restored from a backup, and not in it", version("10"), None, 9, after, true),
+            (
+                "restored from a backup, and older in it",
+                version("10"),
+                Some(object("u", "8")),
+                9,
+                after,
+                true,
+            ),
+            ("a version that is no number", version("x"), None, 9, before, true),
             (
                 "still shown after its deletion",
                 Wrote::Gone("u".into()),
@@ -207,13 +171,13 @@ mod tests {
             ("gone", Wrote::Gone("u".into()), None, 9, before, true),
             ("a namesake came after it", Wrote::Gone("u".into()), Some(object("v", "12")), 12, before, true),
         ];
-        for (name, wrote, object, newest, listed_at, expected) in table {
+        for (name, wrote, object, newest, went_back_at, expected) in table {
             let meta = object.as_ref().map(|object| &object.metadata);
             let shown = Shown {
                 version: meta.and_then(|meta| meta.resource_version.as_deref()),
                 uid: meta.and_then(|meta| meta.uid.as_deref()),
                 newest,
-                listed_at: Some(listed_at),
+                went_back_at: Some(went_back_at),
             };
             assert_eq!(expectation(wrote, at).is_met(&shown), expected, "{name}");
         }

@@ -23,14 +23,7 @@ impl Task<'_> {
         let Apply { id, desired, hash: _, seen, place } = apply;
         let seen = match seen {
             Some(seen) => Some(seen.clone()),
-            None => match self.find_unseen(id).await? {
-                // Its watch would show it: the plan rests on a cache that is behind, and what it says is not so.
-                Some(found) if has_labels(&found, &desired.metadata) => {
-                    info!(child = %id, "it is there, and the watch does not show it yet");
-                    return Err(Error::Unshown { object: id.to_string() });
-                }
-                found => found.map(|found| Seen::of(&found, self.actor.terms.product)),
-            },
+            None => self.find_unseen(id).await?,
         };
         match place {
             Some(place) => info!(child = %id, place, "applying: it is not as wanted"),
@@ -92,7 +85,7 @@ impl Task<'_> {
 
     /// The caches show only children that carry our label, and may be behind: a namesake of somebody else must not be taken
     /// over, and one of ours that is there is locked by its version.
-    async fn find_unseen(&self, id: &ObjectId) -> Result<Option<ObjectMeta>, Error> {
+    async fn find_unseen(&self, id: &ObjectId) -> Result<Option<Seen>, Error> {
         let api = api(&self.actor.client, &id.resource, &id.key);
         let found: Option<ObjectMeta> = match timeout(ANSWER, api.get_metadata_opt(&id.key.name)).await {
             Err(_) => return Err(Error::NoAnswer { verb: "get", object: id.to_string() }),
@@ -104,7 +97,7 @@ impl Task<'_> {
             Some(meta) if !ownership.holds(&meta, owner) => {
                 Err(Error::Foreign { object: id.to_string(), owner: ownership.owner_of(&meta) })
             }
-            found => Ok(found),
+            found => Ok(found.map(|found| Seen::of(&found, self.actor.terms.product))),
         }
     }
 
@@ -168,13 +161,6 @@ impl Task<'_> {
 /// to wait for the end of an object that is still there would be to wait for ever.
 fn is_gone_already(error: &Error) -> bool {
     matches!(error, Error::Refused { fault: Fault::Gone | Fault::NotInstalled, .. })
-}
-
-/// Whether an object carries the labels that it should, by which it is watched.
-fn has_labels(found: &ObjectMeta, wanted: &ObjectMeta) -> bool {
-    let found =
-        |(key, value): (&String, &String)| found.labels.as_ref()?.get(key).filter(|known| *known == value);
-    wanted.labels.iter().flatten().all(|label| found(label).is_some())
 }
 
 /// What is sent, and under which name. A child that is there is written only if it is still as it was seen; one that is not

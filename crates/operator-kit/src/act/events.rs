@@ -54,9 +54,7 @@ impl Announcer {
                 );
                 continue;
             }
-            // Warnings by themselves: what is usual must not crowd them out.
-            let counted = hash_of((&about.uid, event.type_ == EventType::Normal));
-            if !self.sent().allows(counted, Instant::now()) {
+            if !self.sent().allows(counted_with(&event, about), Instant::now()) {
                 debug!(reason = event.reason, "too many events about this object: left out");
                 continue;
             }
@@ -72,14 +70,7 @@ impl Announcer {
 
     /// Sends an Event, or counts up the one that said the same of the same object lately.
     async fn publish(&self, event: &Event, about: &ObjectReference) -> kube::Result<()> {
-        let same = hash_of((
-            &about.uid,
-            &about.name,
-            &event.action,
-            &event.reason,
-            &event.note,
-            event.type_ == EventType::Normal,
-        ));
+        let same = same_as(event, about);
         let namespace = about.namespace.as_deref().unwrap_or("default");
         let api: Api<SentEvent> = Api::namespaced(self.client.clone(), namespace);
         let (now, at) = (Timestamp::now(), Instant::now());
@@ -122,6 +113,17 @@ impl Announcer {
     fn sent(&self) -> MutexGuard<'_, Sent> {
         self.sent.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Which Events share one allowance: warnings by themselves, because what is usual must not crowd them out.
+fn counted_with(event: &Event, about: &ObjectReference) -> u64 {
+    hash_of((&about.uid, event.type_ == EventType::Normal))
+}
+
+/// Which Events say the same of the same object, and are counted as one.
+fn same_as(event: &Event, about: &ObjectReference) -> u64 {
+    let is_normal = event.type_ == EventType::Normal;
+    hash_of((&about.uid, &about.name, &event.action, &event.reason, &event.note, is_normal))
 }
 
 /// One Event for each condition whose status or reason changed. A condition that is said for the first time is no
@@ -182,6 +184,22 @@ mod tests {
 
     fn told(before: &Value, after: &Value) -> Vec<(String, EventType)> {
         transitions(before, after).into_iter().map(|event| (event.reason, event.type_)).collect()
+    }
+
+    #[test]
+    fn another_message_is_another_event_and_warnings_are_counted_by_themselves() {
+        let before = status(&[("Ready", "True", "HelmReleaseReady")]);
+        let failed = status(&[("Ready", "False", "Installing"), ("Blocked", "True", "MissingSecret")]);
+        let mut other = failed.clone();
+        other["conditions"][1]["message"] = json!("another Secret");
+        let (failed, other) = (transitions(&before, &failed), transitions(&before, &other));
+        let about = ObjectReference { uid: Some("u".to_owned()), ..ObjectReference::default() };
+        let [usual, warning] = failed.as_slice() else { panic!("{} events", failed.len()) };
+        assert_eq!((usual.type_, warning.type_), (EventType::Normal, EventType::Warning));
+        assert_eq!(same_as(usual, &about), same_as(&other[0], &about), "the same words");
+        assert_ne!(same_as(warning, &about), same_as(&other[1], &about), "other words");
+        assert_ne!(counted_with(usual, &about), counted_with(warning, &about));
+        assert_eq!(counted_with(warning, &about), counted_with(&other[1], &about));
     }
 
     #[test]

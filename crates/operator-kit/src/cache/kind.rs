@@ -54,22 +54,21 @@ struct PartState {
     progress: Progress,
     /// What a list that is still coming in has brought so far.
     incoming: Objects,
-    incoming_since: Option<Instant>,
-    /// When the list was asked for on which the part rests.
-    listed_at: Option<Instant>,
-    /// The newest version of any of its objects that its watch has shown. Another part may be ahead of it.
+    /// Everything up to this version has been shown. Another part may be ahead of it.
     newest: u64,
+    /// When it last went back to an earlier version.
+    went_back_at: Option<Instant>,
 }
 
 impl Default for PartState {
     fn default() -> Self {
-        Self {
-            progress: Progress::Starting,
-            incoming: BTreeMap::new(),
-            incoming_since: None,
-            listed_at: None,
-            newest: 0,
-        }
+        Self { progress: Progress::Starting, incoming: BTreeMap::new(), newest: 0, went_back_at: None }
+    }
+}
+
+impl PartState {
+    fn reach(&mut self, version: &str) {
+        self.newest = self.newest.max(number_of(version));
     }
 }
 
@@ -86,8 +85,7 @@ impl Contents {
     /// A watch has come as far as this version of an object.
     fn advance(&mut self, key: &ObjectKey, version: &str) {
         let part = if self.parts.contains_key(&key.namespace) { key.namespace.clone() } else { None };
-        let state = self.part(&part);
-        state.newest = state.newest.max(number_of(version));
+        self.part(&part).reach(version);
     }
 
     /// Takes the objects of a part out.
@@ -124,15 +122,6 @@ impl Contents {
         }
     }
 
-    /// An object that would be older than it is now.
-    fn goes_back_to<'a>(&self, incoming: &'a Objects) -> Option<&'a ObjectKey> {
-        let number = |kept: &Arc<Kept>| number_of(&kept.version);
-        let is_older = |(key, kept): &(&ObjectKey, &Arc<Kept>)| {
-            self.objects.get(*key).is_some_and(|known| number(kept) < number(known))
-        };
-        incoming.iter().find(is_older).map(|(key, _)| key)
-    }
-
     /// A kind is known when it is known of each part how it stands. One that cannot be listed does not hide the others.
     fn progress(&self) -> Progress {
         let mut parts = self.parts.values().map(|part| &part.progress);
@@ -153,11 +142,11 @@ pub(crate) enum Listed {
     Again(Vec<Arc<Kept>>),
     /// The same after a time in which it could not be listed: that it can be is news for everybody.
     Back(Vec<Arc<Kept>>),
-    /// This object as it was before it was last seen: nothing of the list was taken.
-    Past(ObjectKey),
+    /// It is from before this version, which was seen: nothing of it was taken.
+    Past(u64),
 }
 
-/// What to do with a list that shows less than was seen before. A healthy API server gives none; one that lags does for a
+/// What to do with a list from before what was seen. A healthy API server gives none; one that lags does for a
 /// while, and one that was restored from a backup from then on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Past {
@@ -170,8 +159,8 @@ pub(crate) enum Past {
 pub(crate) struct Age {
     /// It has seen everything up to this version.
     pub(crate) newest: u64,
-    /// It rests on a list that was asked for at this moment.
-    pub(crate) listed_at: Option<Instant>,
+    /// When it last went back to an earlier version: since then no later one of before can be waited for.
+    pub(crate) went_back_at: Option<Instant>,
 }
 
 impl KindCache {
@@ -203,7 +192,7 @@ impl KindCache {
         let part = contents.part_of(key);
         Age {
             newest: part.map(|part| part.newest).unwrap_or_default(),
-            listed_at: part.and_then(|part| part.listed_at),
+            went_back_at: part.and_then(|part| part.went_back_at),
         }
     }
 
@@ -230,10 +219,7 @@ impl KindCache {
 
     /// A list of this part is about to be asked for.
     pub(crate) fn begin_list(&self, part: &Part) {
-        let mut contents = self.write();
-        let state = contents.part(part);
-        state.incoming = BTreeMap::new();
-        state.incoming_since = Some(Instant::now());
+        self.write().part(part).incoming = BTreeMap::new();
     }
 
     /// One object of the list.
@@ -242,21 +228,21 @@ impl KindCache {
         self.write().part(part).incoming.insert(ObjectKey::of(object), kept);
     }
 
-    /// The list is complete: tells what differs from before, also what is gone.
-    pub(crate) fn end_list(&self, part: &Part, past: Past) -> Listed {
+    /// The list is complete and shows everything up to its version: tells what differs from before, also what is gone.
+    pub(crate) fn end_list(&self, part: &Part, version: &str, past: Past) -> Listed {
         let (listed, progress) = {
             let mut contents = self.write();
             let incoming = std::mem::take(&mut contents.part(part).incoming);
-            if past == Past::Refused
-                && let Some(key) = contents.goes_back_to(&incoming)
-            {
-                return Listed::Past(key.clone());
-            }
             let state = contents.part(part);
+            let (seen, listed) = (state.newest, number_of(version));
+            if listed < seen {
+                if past == Past::Refused {
+                    return Listed::Past(seen);
+                }
+                state.went_back_at = Some(Instant::now());
+            }
+            state.newest = listed;
             let former = std::mem::replace(&mut state.progress, Progress::Synced);
-            state.listed_at = state.incoming_since.take();
-            let newest = incoming.values().map(|kept| number_of(&kept.version)).max();
-            state.newest = state.newest.max(newest.unwrap_or_default());
             let before = contents.take_part(part);
             let listed = match former {
                 Progress::Starting | Progress::NotInstalled => Listed::First(incoming.len()),
@@ -270,6 +256,11 @@ impl KindCache {
         };
         self.progress.send_replace(progress);
         listed
+    }
+
+    /// A watch has shown everything up to a version.
+    pub(crate) fn reached(&self, part: &Part, version: &str) {
+        self.write().part(part).reach(version);
     }
 
     /// A watch shows an object as it is now.

@@ -2,6 +2,7 @@
 
 mod kept;
 mod kind;
+mod trouble;
 pub(crate) mod watch;
 
 use std::sync::Arc;
@@ -200,7 +201,7 @@ mod tests {
         let object = json!({"apiVersion": "v1", "kind": "ConfigMap",
             "metadata": {"name": name, "namespace": "shop", "resourceVersion": "1"}});
         cache.list_item(&None, &serde_json::from_value(object).unwrap());
-        cache.end_list(&None, Past::Refused);
+        cache.end_list(&None, "1", Past::Refused);
         Arc::new(cache)
     }
 

@@ -1,36 +1,36 @@
 //! Keeps the copy of one kind up to date, for ever: a kind that is not installed, an API server that is away and missing
-//! rights are said once per change and tried again.
+//! rights are said once per change and tried again. kube's own watcher is not used because it keeps the version of a list to
+//! itself: only by that a list from the past is known that does not show an object at all.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
-use kube::api::DynamicObject;
-use kube::core::{ApiResource, DynamicResourceScope, PartialObjectMeta};
-use kube::runtime::watcher::{self, Event, watcher};
-use kube::{Api, Client, Resource};
-use tokio::time::{Instant, sleep};
+use kube::api::{DynamicObject, ListParams, ObjectList, WatchEvent, WatchParams};
+use kube::core::{ApiResource, PartialObjectMeta};
+use kube::{Api, Client};
+use tokio::time::{Instant, sleep, timeout};
 use tracing::{debug, error, info, warn};
 
-use crate::backoff;
+use super::trouble::{Failed, Trouble};
 use crate::cache::{Kept, KindCache, Listed, Part, Past, Progress};
-use crate::fault::{Fault, fault, is_answer};
-use crate::object::{ObjectKey, plural_name};
+use crate::fault::{Fault, words};
+use crate::object::plural_name;
 use crate::selection::{Depth, Selection};
 
-/// The longest a watch may take to be tried again: a CRD that appears is noticed within this time.
-const SLOWEST_RETRY: Duration = Duration::from_secs(10);
-/// So often a list from the past is refused; an API server that lags has caught up by then.
-const MOST_REFUSED: u32 = 6;
 /// A list that the API server answers with an error for this long cannot be had; one that starts says so for a moment.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// The same for a kind that was seen before: an API server that is overloaded or recovers must not make us forget what runs.
 const LONG_PATIENCE: Duration = Duration::from_secs(300);
 /// The same if it says that we may not look.
 const FORBIDDEN_PATIENCE: Duration = Duration::from_secs(30);
-/// Streams that break more often than this are not every-day life.
-const LIFE: Duration = Duration::from_secs(10);
+/// The API server does not know any more what happened since a version.
+const GONE: u16 = 410;
+/// So many seconds the API server lets a stream live: less than the five minutes that are the least it would choose itself.
+const STREAM: u32 = 290;
+/// A stream that is silent for this much longer is dead, whatever the network says.
+const GRACE: Duration = Duration::from_secs(5);
 /// A page of a list is in memory as a whole, as text and as objects, for each kind at the same time.
 const PAGE: u32 = 100;
 
@@ -95,100 +95,151 @@ impl KindWatch {
         format!("{} cannot be listed: {}", plural_name(&self.resource), failed.message)
     }
 
-    /// The events of one watch, metadata only if that is all that is wanted.
-    fn events(&self, client: &Client) -> BoxStream<'static, watcher::Result<Event<DynamicObject>>> {
-        let config = watcher::Config {
-            label_selector: self.selection.labels.clone(),
-            field_selector: self.selection.fields.clone(),
-            page_size: Some(PAGE),
-            ..watcher::Config::default()
-        };
-        match self.selection.depth {
-            Depth::Whole => watcher(self.api::<DynamicObject>(client), config).boxed(),
-            Depth::Metadata => watcher(self.api::<PartialObjectMeta>(client), config)
-                .map_ok(|event| {
-                    map_event(event, |object| DynamicObject {
-                        types: object.types,
-                        metadata: object.metadata,
-                        data: serde_json::Value::Null,
-                    })
-                })
-                .boxed(),
+    /// Lists and watches, until something fails that a new list does not mend.
+    async fn follow(&self, client: &Client, trouble: &mut Trouble) -> Failed {
+        loop {
+            let mut version = match self.list(client, trouble.past()).await {
+                Ok(version) => version,
+                Err(failed) => return failed,
+            };
+            trouble.is_over();
+            loop {
+                let ended = match self.watch(client, &mut version).await {
+                    Ok(ended) => ended,
+                    Err(failed) => return failed,
+                };
+                // That streams end and versions expire is every-day life, and they are taken up at once. One that always breaks
+                // must not keep us and the API server busy.
+                let kind = plural_name(&self.resource);
+                let pause = trouble.broken(Instant::now(), kind.as_str());
+                let (is_expired, reason) = match ended {
+                    StreamEnd::Resumable(why) => (false, why),
+                    StreamEnd::Expired => (true, "its version has expired".to_owned()),
+                };
+                debug!(kind, reason, pause_ms = pause.as_millis(), "the watch ended");
+                sleep(pause).await;
+                if is_expired {
+                    break;
+                }
+            }
         }
     }
 
-    fn api<K: Resource<DynamicType = ApiResource, Scope = DynamicResourceScope>>(
+    /// Brings the whole list into the cache. Tells its version, from which it can be watched.
+    async fn list(&self, client: &Client, past: Past) -> Result<String, Failed> {
+        let mut params = ListParams {
+            label_selector: self.selection.labels.clone(),
+            field_selector: self.selection.fields.clone(),
+            limit: Some(PAGE),
+            ..ListParams::default()
+        };
+        self.cache.begin_list(&self.part);
+        let version = loop {
+            let page = self.page(client, &params).await?;
+            for mut object in page.items {
+                strip(&mut object);
+                self.cache.list_item(&self.part, &object);
+            }
+            params.continue_token = page.metadata.continue_.filter(|token| !token.is_empty());
+            if params.continue_token.is_none() {
+                break page.metadata.resource_version.filter(|version| !version.is_empty());
+            }
+        };
+        let version = version.ok_or_else(Failed::without_version)?;
+        match self.cache.end_list(&self.part, &version, past) {
+            Listed::First(objects) => {
+                self.tell_begin(objects);
+                (self.appeared)();
+            }
+            Listed::Again(changed) => self.tell_changed(&changed),
+            Listed::Back(changed) => {
+                self.tell_changed(&changed);
+                (self.appeared)();
+            }
+            Listed::Past(seen) => return Err(Failed::of_the_past(&version, seen)),
+        }
+        Ok(version)
+    }
+
+    /// Brings what happens after a version into the cache, and moves the version along.
+    async fn watch(&self, client: &Client, version: &mut String) -> Result<StreamEnd, Failed> {
+        let params = WatchParams {
+            label_selector: self.selection.labels.clone(),
+            field_selector: self.selection.fields.clone(),
+            timeout: Some(STREAM),
+            ..WatchParams::default()
+        };
+        let mut events = match self.events(client, &params, version).await {
+            Err(kube::Error::Api(status)) if status.code == GONE => return Ok(StreamEnd::Expired),
+            events => events?,
+        };
+        let silence = Duration::from_secs(STREAM.into()) + GRACE;
+        loop {
+            let resumable = |why: &str| Ok(StreamEnd::Resumable(why.to_owned()));
+            let Ok(event) = timeout(silence, events.next()).await else { return resumable("it was silent") };
+            match event {
+                None => return resumable("the API server closed it"),
+                Some(Err(error)) => return resumable(&words(&error)),
+                Some(Ok(WatchEvent::Error(status))) if status.code == GONE => return Ok(StreamEnd::Expired),
+                Some(Ok(WatchEvent::Error(status))) => return resumable(&status.message),
+                Some(Ok(WatchEvent::Bookmark(bookmark))) => {
+                    *version = bookmark.metadata.resource_version;
+                    self.cache.reached(&self.part, version);
+                }
+                Some(Ok(WatchEvent::Added(mut object) | WatchEvent::Modified(mut object))) => {
+                    strip(&mut object);
+                    self.cache.put(&object);
+                    self.seen(&object, version);
+                }
+                Some(Ok(WatchEvent::Deleted(object))) => {
+                    self.cache.remove(&object);
+                    self.seen(&object, version);
+                }
+            }
+        }
+    }
+
+    fn seen(&self, object: &DynamicObject, version: &mut String) {
+        if let Some(seen) = &object.metadata.resource_version {
+            version.clone_from(seen);
+        }
+        (self.changed)(object);
+    }
+
+    /// One page of a list, metadata only if that is all that is wanted.
+    async fn page(&self, client: &Client, params: &ListParams) -> kube::Result<ObjectList<DynamicObject>> {
+        match self.selection.depth {
+            Depth::Whole => self.api(client).list(params).await,
+            Depth::Metadata => {
+                let page = self.api(client).list_metadata(params).await?;
+                let items = page.items.into_iter().map(of_metadata).collect();
+                Ok(ObjectList { types: page.types, metadata: page.metadata, items })
+            }
+        }
+    }
+
+    /// What happens after a version, likewise.
+    async fn events(
         &self,
         client: &Client,
-    ) -> Api<K> {
+        params: &WatchParams,
+        version: &str,
+    ) -> kube::Result<BoxStream<'static, kube::Result<WatchEvent<DynamicObject>>>> {
+        let api = self.api(client);
+        Ok(match self.selection.depth {
+            Depth::Whole => api.watch(params, version).await?.boxed(),
+            Depth::Metadata => {
+                let events = api.watch_metadata(params, version).await?;
+                events.map_ok(|event| map_event(event, of_metadata)).boxed()
+            }
+        })
+    }
+
+    fn api(&self, client: &Client) -> Api<DynamicObject> {
         match &self.part {
             Some(namespace) => Api::namespaced_with(client.clone(), namespace, &self.resource),
             None => Api::all_with(client.clone(), &self.resource),
         }
-    }
-
-    /// One watch, from its list to its first failure.
-    async fn follow(&self, client: &Client, trouble: &mut Trouble) -> Failed {
-        let mut past = trouble.past();
-        let mut events = self.events(client);
-        while let Some(event) = events.next().await {
-            match event {
-                Ok(event) => match self.take(event, past) {
-                    Taken::Event => {}
-                    Taken::List => {
-                        trouble.is_over();
-                        past = Past::Refused;
-                    }
-                    Taken::Nothing(key) => return Failed::of_the_past(&key),
-                },
-                // Expired versions and ended streams are every-day life: the watcher takes them up by itself, at once. One
-                // that always breaks must not keep us and the API server busy.
-                Err(error @ (watcher::Error::WatchError(_) | watcher::Error::WatchFailed(_))) => {
-                    let pause = trouble.broken(Instant::now(), plural_name(&self.resource).as_str());
-                    debug!(kind = plural_name(&self.resource), reason = %error, pause_ms = pause.as_millis(), "the watch broke");
-                    sleep(pause).await;
-                }
-                Err(error) => return Failed::from(&error),
-            }
-        }
-        Failed {
-            fault: Fault::Unreachable,
-            message: "the watch ended".to_owned(),
-            is_past: false,
-            is_answer: false,
-        }
-    }
-
-    /// Brings one event into the cache.
-    fn take(&self, event: Event<DynamicObject>, past: Past) -> Taken {
-        match event.modify(strip) {
-            Event::Init => self.cache.begin_list(&self.part),
-            Event::InitApply(object) => self.cache.list_item(&self.part, &object),
-            Event::InitDone => {
-                match self.cache.end_list(&self.part, past) {
-                    Listed::First(objects) => {
-                        self.tell_begin(objects);
-                        (self.appeared)();
-                    }
-                    Listed::Again(changed) => self.tell_changed(&changed),
-                    Listed::Back(changed) => {
-                        self.tell_changed(&changed);
-                        (self.appeared)();
-                    }
-                    Listed::Past(key) => return Taken::Nothing(key),
-                }
-                return Taken::List;
-            }
-            Event::Apply(object) => {
-                self.cache.put(&object);
-                (self.changed)(&object);
-            }
-            Event::Delete(object) => {
-                self.cache.remove(&object);
-                (self.changed)(&object);
-            }
-        }
-        Taken::Event
     }
 
     fn tell_changed(&self, changed: &[Arc<Kept>]) {
@@ -230,104 +281,25 @@ impl KindWatch {
     }
 }
 
-/// What was brought into the cache.
-enum Taken {
-    /// One object, or a part of a list.
-    Event,
-    /// A list that is complete.
-    List,
-    /// Nothing of a list that shows this object as it was before.
-    Nothing(ObjectKey),
+/// How a stream ended that had begun well.
+enum StreamEnd {
+    /// It is taken up where it ended: why it did.
+    Resumable(String),
+    /// What happened since its version is forgotten: only a list can tell.
+    Expired,
 }
 
-/// What went wrong with a watch so far.
-#[derive(Debug, Default)]
-struct Trouble {
-    failures: u32,
-    /// What was told loudly.
-    told: Option<Fault>,
-    /// How many lists from the past were refused in a row.
-    refused: u32,
-    /// Since when the API server, where it answered at all, has answered with errors.
-    since: Option<Instant>,
-    /// How often the stream broke in a row, and when it last did.
-    breaks: u32,
-    broke_at: Option<Instant>,
+fn of_metadata(object: PartialObjectMeta<DynamicObject>) -> DynamicObject {
+    DynamicObject { types: object.types, metadata: object.metadata, data: serde_json::Value::Null }
 }
 
-impl Trouble {
-    /// The watch has ended with this: how long to wait before the next try.
-    fn after(&mut self, failed: &Failed, now: Instant, what: &str) -> Duration {
-        // An API server that was away counts for nothing here.
-        self.refused = if failed.is_past { self.refused.saturating_add(1) } else { 0 };
-        // One that is away in between has not changed its mind.
-        self.since = self.since.or(failed.is_answer.then_some(now));
-        self.failures = self.failures.saturating_add(1);
-        backoff::delay(self.failures, what).min(SLOWEST_RETRY)
-    }
-
-    /// A list came in.
-    fn is_over(&mut self) {
-        (self.failures, self.told, self.refused, self.since) = (0, None, 0, None);
-    }
-
-    /// The stream broke: how long to wait before it is taken up again. The first time not at all.
-    fn broken(&mut self, now: Instant, what: &str) -> Duration {
-        let is_again = self.broke_at.is_some_and(|before| now.duration_since(before) < LIFE + SLOWEST_RETRY);
-        self.breaks = if is_again { self.breaks.saturating_add(1) } else { 0 };
-        self.broke_at = Some(now);
-        if self.breaks == 0 { Duration::ZERO } else { backoff::delay(self.breaks, what).min(SLOWEST_RETRY) }
-    }
-
-    fn past(&self) -> Past {
-        if self.refused < MOST_REFUSED { Past::Refused } else { Past::Accepted }
-    }
-
-    /// Whether the API server itself says no, for so long that it does not pass by itself.
-    fn is_lasting(&self, now: Instant, patience: Duration) -> bool {
-        self.since.is_some_and(|since| now.duration_since(since) >= patience)
-    }
-}
-
-/// Why a watch ended.
-struct Failed {
-    fault: Fault,
-    message: String,
-    /// Its list showed what had been before.
-    is_past: bool,
-    /// The API server said so; otherwise it is away.
-    is_answer: bool,
-}
-
-impl Failed {
-    fn of_the_past(key: &ObjectKey) -> Self {
-        let message =
-            format!("the list shows {key} as it was before it was last seen: does the API server lag?");
-        Self { fault: Fault::Other, message, is_past: true, is_answer: false }
-    }
-}
-
-impl From<&watcher::Error> for Failed {
-    fn from(error: &watcher::Error) -> Self {
-        let (fault, message, is_answer) = match error {
-            watcher::Error::InitialListFailed(error)
-            | watcher::Error::WatchStartFailed(error)
-            | watcher::Error::WatchFailed(error) => {
-                (fault(error), crate::fault::words(error), is_answer(error))
-            }
-            other => (Fault::Other, other.to_string(), false),
-        };
-        Self { fault, message, is_past: false, is_answer }
-    }
-}
-
-fn map_event<A, B>(event: Event<A>, map: impl FnOnce(A) -> B) -> Event<B> {
+fn map_event<A, B>(event: WatchEvent<A>, map: impl FnOnce(A) -> B) -> WatchEvent<B> {
     match event {
-        Event::Apply(object) => Event::Apply(map(object)),
-        Event::Delete(object) => Event::Delete(map(object)),
-        Event::InitApply(object) => Event::InitApply(map(object)),
-        Event::Init => Event::Init,
-        Event::InitDone => Event::InitDone,
+        WatchEvent::Added(object) => WatchEvent::Added(map(object)),
+        WatchEvent::Modified(object) => WatchEvent::Modified(map(object)),
+        WatchEvent::Deleted(object) => WatchEvent::Deleted(map(object)),
+        WatchEvent::Bookmark(bookmark) => WatchEvent::Bookmark(bookmark),
+        WatchEvent::Error(status) => WatchEvent::Error(status),
     }
 }
 
@@ -340,53 +312,4 @@ fn strip(object: &mut DynamicObject) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn failed(is_answer: bool, is_past: bool) -> Failed {
-        Failed { fault: Fault::Other, message: String::new(), is_past, is_answer }
-    }
-
-    #[test]
-    fn a_list_cannot_be_had_when_the_api_server_says_so_for_a_while_and_not_when_it_is_away() {
-        let start = Instant::now();
-        let later = start + PATIENCE;
-        for (is_answer, expected) in [(true, true), (false, false)] {
-            let mut trouble = Trouble::default();
-            trouble.after(&failed(is_answer, false), start, "x");
-            assert!(!trouble.is_lasting(start, PATIENCE), "at once");
-            trouble.after(&failed(is_answer, false), later, "x");
-            assert_eq!(trouble.is_lasting(later, PATIENCE), expected, "an answer: {is_answer}");
-        }
-        let mut trouble = Trouble::default();
-        trouble.after(&failed(true, false), start, "x");
-        trouble.is_over();
-        trouble.after(&failed(true, false), later, "x");
-        assert!(!trouble.is_lasting(later, PATIENCE), "it could be had in between");
-    }
-
-    #[test]
-    fn a_stream_that_breaks_once_is_taken_up_at_once_and_one_that_always_breaks_is_not() {
-        let (mut trouble, start) = (Trouble::default(), Instant::now());
-        assert_eq!(trouble.broken(start, "x"), Duration::ZERO);
-        let second = trouble.broken(start, "x");
-        let third = trouble.broken(start + second, "x");
-        assert!(Duration::ZERO < second && second < third, "{second:?} {third:?}");
-        // A list that comes in between proves nothing: an expired version is found out after it.
-        trouble.is_over();
-        assert!(trouble.broken(start + second + third, "x") > third);
-        assert_eq!(trouble.broken(start + Duration::from_secs(3600), "x"), Duration::ZERO, "long ago");
-    }
-
-    #[test]
-    fn lists_from_the_past_are_counted_in_a_row() {
-        let (mut trouble, now) = (Trouble::default(), Instant::now());
-        for _ in 0..MOST_REFUSED {
-            assert_eq!(trouble.past(), Past::Refused);
-            trouble.after(&failed(false, true), now, "x");
-        }
-        assert_eq!(trouble.past(), Past::Accepted);
-        trouble.after(&failed(false, false), now, "x");
-        assert_eq!(trouble.past(), Past::Refused, "an API server that was away counts for nothing");
-    }
-}
+mod tests;

@@ -93,3 +93,26 @@ fn a_version_that_cannot_be_read_is_told_once() {
     note_unreadable("7", &error, &mut memory);
     assert_eq!(memory.undecodable.as_deref(), Some("7"));
 }
+
+#[test]
+fn an_object_that_ends_without_our_finalizer_is_nobody_of_ours_any_more() {
+    let table = [
+        ("it lives", serde_json::json!({}), false),
+        ("it lives, and is held", serde_json::json!({"finalizers": ["ours"]}), false),
+        (
+            "it ends, and we hold it",
+            serde_json::json!({"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["theirs", "ours"]}),
+            false,
+        ),
+        (
+            "it ends, and others hold it",
+            serde_json::json!({"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["foregroundDeletion"]}),
+            true,
+        ),
+        ("it ends", serde_json::json!({"deletionTimestamp": "2026-01-01T00:00:00Z"}), true),
+    ];
+    for (name, meta, expected) in table {
+        let object = serde_json::json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta});
+        assert_eq!(is_let_go(&serde_json::from_value(object).unwrap(), "ours"), expected, "{name}");
+    }
+}

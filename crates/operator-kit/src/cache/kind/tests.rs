@@ -2,27 +2,33 @@ use super::*;
 
 #[test]
 fn a_list_from_the_past_is_not_taken_until_it_has_to_be() {
-    let list = |cache: &KindCache, objects: &[(&str, &str)], past: Past| {
+    let list = |cache: &KindCache, objects: &[(&str, &str)], version: &str, past: Past| {
         cache.begin_list(&None);
         for (name, version) in objects {
             cache.list_item(&None, &object(Some("shop"), name, version));
         }
-        cache.end_list(&None, past)
+        cache.end_list(&None, version, past)
     };
     let cache = KindCache::of_parts([None]);
-    assert!(matches!(list(&cache, &[("a", "5"), ("b", "6")], Past::Refused), Listed::First(2)));
+    assert!(matches!(list(&cache, &[("a", "5"), ("b", "6")], "7", Past::Refused), Listed::First(2)));
     cache.put(&object(Some("shop"), "a", "9"));
     let version =
         |name: &str| cache.get(&ObjectKey::namespaced("shop", name)).map(|kept| kept.version.clone());
-    let old = list(&cache, &[("a", "5")], Past::Refused);
-    assert!(matches!(old, Listed::Past(key) if key == ObjectKey::namespaced("shop", "a")));
-    assert_eq!((version("a").as_deref(), version("b").as_deref()), (Some("9"), Some("6")));
-    // What is gone, new or as it was is no past.
-    assert!(
-        matches!(list(&cache, &[("a", "9"), ("c", "3")], Past::Refused), Listed::Again(changed) if changed.len() == 2)
-    );
-    assert!(matches!(list(&cache, &[("a", "5")], Past::Accepted), Listed::Again(_)));
+    let both = || (version("a"), version("b"));
+    let now = (Some("9".into()), Some("6".into()));
+    // Also one that shows nothing at all, as from before the objects were there.
+    for old in [&[("a", "5")] as &[_], &[("a", "9")], &[]] {
+        assert!(matches!(list(&cache, old, "8", Past::Refused), Listed::Past(9)), "{old:?}");
+        assert_eq!(both(), now);
+    }
+    let gone_and_new = list(&cache, &[("a", "9"), ("c", "3")], "9", Past::Refused);
+    assert!(matches!(gone_and_new, Listed::Again(changed) if changed.len() == 2));
+    assert!(matches!(list(&cache, &[("a", "5")], "5", Past::Accepted), Listed::Again(_)));
     assert_eq!(version("a").as_deref(), Some("5"));
+    assert!(
+        matches!(list(&cache, &[("a", "5")], "6", Past::Refused), Listed::Again(_)),
+        "it counts from there"
+    );
 }
 
 fn object(namespace: Option<&str>, name: &str, version: &str) -> DynamicObject {
@@ -38,17 +44,19 @@ fn names(objects: &[Arc<Kept>]) -> Vec<String> {
     names
 }
 
+/// A list of the version of its newest object.
 fn list(cache: &KindCache, part: Option<&str>, objects: &[(&str, &str)]) -> Vec<String> {
     let owned = part.map(str::to_owned);
     cache.begin_list(&owned);
     for (name, version) in objects {
         cache.list_item(&owned, &object(part, name, version));
     }
-    match cache.end_list(&owned, Past::Accepted) {
+    let version = objects.iter().map(|(_, version)| *version).max().unwrap_or("0");
+    match cache.end_list(&owned, version, Past::Accepted) {
         Listed::First(count) => vec![format!("first {count}")],
         Listed::Again(changed) => names(&changed),
         Listed::Back(changed) => [vec!["back".to_owned()], names(&changed)].concat(),
-        Listed::Past(key) => panic!("the past of {key}"),
+        Listed::Past(seen) => panic!("from before {seen}"),
     }
 }
 
@@ -141,7 +149,7 @@ fn an_object_is_found_by_what_it_names_now() {
     for (name, of) in [("b", "web"), ("a", "web"), ("c", "webb")] {
         cache.list_item(&None, &labelled(name, of));
     }
-    cache.end_list(&None, Past::Accepted);
+    cache.end_list(&None, "1", Past::Accepted);
     assert_eq!((found("web"), found("webb")), (vec!["a".to_owned(), "b".to_owned()], vec!["c".to_owned()]));
     cache.put(&labelled("a", "webb"));
     cache.remove(&labelled("b", "web"));

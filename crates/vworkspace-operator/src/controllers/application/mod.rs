@@ -8,6 +8,7 @@ mod children;
 mod decide;
 #[cfg(test)]
 mod exploration;
+mod leftovers;
 mod looking;
 mod observe;
 

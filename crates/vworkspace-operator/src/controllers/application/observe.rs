@@ -13,6 +13,7 @@ use vworkspace_api::application_instance::{
 };
 
 use super::asking::{Asked, Checked, Question, Reply};
+use super::leftovers::Leftovers;
 use super::{INSTANCE_LABEL, Kinds, OWNER_LABEL, children, looking};
 use crate::catalog_policy::CatalogPolicy;
 use crate::certificates::Certificate;
@@ -98,26 +99,6 @@ pub(crate) struct Drift {
 pub(crate) struct Version {
     pub(crate) uid: String,
     pub(crate) resource_version: String,
-}
-
-/// Objects of a release that is gone which have not gone yet.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Leftovers {
-    /// Not all kinds have been looked at.
-    NotYet,
-    /// These, by name and with what holds them.
-    Known(Left),
-    /// Some kinds cannot be looked at: why.
-    Hidden(Vec<String>),
-}
-
-/// Objects that outlive their release.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Left {
-    /// They are being deleted.
-    pub(crate) terminating: Vec<String>,
-    /// Nobody has deleted them.
-    pub(crate) standing: Vec<String>,
 }
 
 /// A readiness check of the spec.
@@ -335,51 +316,11 @@ fn version(found: &Found<Arc<DynamicObject>>) -> Option<Version> {
     Some(Version { uid: meta.uid.clone()?, resource_version: meta.resource_version.clone()? })
 }
 
-/// Kinds that other controllers bring along.
-const OPTIONAL_KINDS: [&str; 2] = ["Certificate", "ExternalSecret"];
-
-/// What of a release still terminates. An object that the chart keeps is none of it.
 fn leftovers(app: &ApplicationInstance, view: &View<'_, Question>) -> Leftovers {
     if app.metadata.deletion_timestamp.is_none() {
         return Leftovers::NotYet;
     }
     Leftovers::of(looking::leftovers(app).iter().map(|interest| (interest.kind(), view.find(interest))))
-}
-
-impl Leftovers {
-    /// From what was found of each kind.
-    fn of<'a>(kinds: impl Iterator<Item = (&'a str, Found<Arc<DynamicObject>>)>) -> Self {
-        let (mut left, mut hidden) = (Left::default(), Vec::new());
-        for (kind, found) in kinds {
-            match found {
-                Found::NotYet => return Leftovers::NotYet,
-                Found::NotInstalled => {}
-                // A controller of others that is broken does not hold instances that never needed it.
-                Found::Unlisted(_) if OPTIONAL_KINDS.contains(&kind) => {}
-                Found::Unlisted(why) => hidden.push(why),
-                Found::Objects(objects) => {
-                    for meta in objects.iter().map(|object| &object.metadata) {
-                        if meta.deletion_timestamp.is_some() {
-                            left.terminating.push(described(kind, meta));
-                        } else if is_made_by_helm(kind, meta) {
-                            left.standing.push(described(kind, meta));
-                        }
-                    }
-                }
-            }
-        }
-        if hidden.is_empty() { Leftovers::Known(left) } else { Leftovers::Hidden(hidden) }
-    }
-}
-
-/// Whether Helm made an object, and an uninstall deletes it. What others make of it inherits its labels: they own it, or
-/// it is a Secret, which external-secrets writes with and without an owner.
-fn is_made_by_helm(kind: &str, meta: &ObjectMeta) -> bool {
-    let is_kept = || {
-        let policy = meta.annotations.as_ref().and_then(|known| known.get("helm.sh/resource-policy"));
-        policy.is_some_and(|policy| policy.trim().eq_ignore_ascii_case("keep"))
-    };
-    kind != "Secret" && meta.owner_references.as_deref().unwrap_or_default().is_empty() && !is_kept()
 }
 
 /// Whom a release belongs to that was made for an instance of the same name, and not for this one: a restore gives the
@@ -397,15 +338,6 @@ fn is_namespace_ending(app: &ApplicationInstance, view: &View<'_, Question>) -> 
             found.iter().all(|namespace| namespace.metadata.deletion_timestamp.is_some())
         }
         Some(Found::NotYet | Found::Unlisted(_) | Found::NotInstalled) | None => false,
-    }
-}
-
-/// An object by kind and name, and what holds it.
-pub(crate) fn described(kind: &str, meta: &ObjectMeta) -> String {
-    let name = meta.name.as_deref().unwrap_or_default();
-    match meta.finalizers.as_deref().unwrap_or_default() {
-        [] => format!("{kind} {name}"),
-        held => format!("{kind} {name} (held by {})", held.join(", ")),
     }
 }
 
@@ -527,61 +459,6 @@ mod tests {
         let inside = json!({"clusterIP": "10.96.0.9", "selector": {"app": "web"}, "ports": [{"port": 80}]});
         let to = Destination::ClusterIps(vec!["10.96.0.9".parse().unwrap()]);
         assert!(matches!(asking(service(inside)), Asking::Asked(asked) if asked.to == to));
-    }
-
-    #[test]
-    fn only_what_helm_made_and_would_delete_says_that_a_release_was_not_uninstalled() {
-        let table = [
-            ("Deployment", serde_json::json!({}), true),
-            ("Secret", serde_json::json!({}), false),
-            ("ConfigMap", serde_json::json!({"annotations": {"helm.sh/resource-policy": "keep"}}), false),
-            ("ConfigMap", serde_json::json!({"annotations": {"helm.sh/resource-policy": " Keep"}}), false),
-            ("ConfigMap", serde_json::json!({"annotations": {"helm.sh/resource-policy": "x"}}), true),
-            (
-                "Certificate",
-                serde_json::json!({"ownerReferences": [
-                    {"apiVersion": "networking.k8s.io/v1", "kind": "Ingress", "name": "web", "uid": "u"}]}),
-                false,
-            ),
-        ];
-        for (kind, meta, expected) in table {
-            let meta: ObjectMeta = serde_json::from_value(meta).unwrap();
-            assert_eq!(is_made_by_helm(kind, &meta), expected, "{kind} {meta:?}");
-        }
-    }
-
-    #[test]
-    fn what_is_left_is_known_when_every_kind_that_may_hold_it_is() {
-        let object = |meta: serde_json::Value| {
-            let object = serde_json::json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta});
-            Arc::new(serde_json::from_value::<DynamicObject>(object).unwrap())
-        };
-        let ending = || object(serde_json::json!({"name": "a", "deletionTimestamp": "2026-01-01T00:00:00Z"}));
-        let standing = || object(serde_json::json!({"name": "b"}));
-        let known = |terminating: &[&str], standing: &[&str]| {
-            let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
-            Leftovers::Known(Left { terminating: owned(terminating), standing: owned(standing) })
-        };
-        let unlisted = || Found::Unlisted("forbidden".to_owned());
-        let table = [
-            (vec![("ConfigMap", Found::NotInstalled)], known(&[], &[])),
-            (
-                vec![("ConfigMap", Found::Objects(vec![ending(), standing()]))],
-                known(&["ConfigMap a"], &["ConfigMap b"]),
-            ),
-            (vec![("Certificate", unlisted()), ("ConfigMap", Found::Objects(vec![]))], known(&[], &[])),
-            (
-                vec![("ConfigMap", unlisted()), ("Service", Found::Objects(vec![standing()]))],
-                Leftovers::Hidden(vec!["forbidden".to_owned()]),
-            ),
-            (
-                vec![("ConfigMap", Found::Objects(vec![ending()])), ("Service", Found::NotYet)],
-                Leftovers::NotYet,
-            ),
-        ];
-        for (found, expected) in table {
-            assert_eq!(Leftovers::of(found.clone().into_iter()), expected, "{found:?}");
-        }
     }
 
     #[test]

@@ -13,7 +13,8 @@ use super::Rules;
 use crate::catalog_policy::CatalogPolicy;
 use crate::controllers::application::asking::Question;
 use crate::controllers::application::children::Order;
-use crate::controllers::application::observe::{ChartReading, Left, Leftovers, Seen, World};
+use crate::controllers::application::leftovers::{Left, Leftovers};
+use crate::controllers::application::observe::{ChartReading, Seen, World};
 use crate::flux::{Artifact, FluxCondition, HelmRelease, Snapshot, Source};
 
 pub(crate) const DIGEST_1_2: &str = "sha256:12";

@@ -10,12 +10,17 @@ macro_rules! assert_conditions {
 }
 
 mod approvals;
-mod beyond_flux;
+mod blocking;
 mod chart_trouble;
+mod degrading;
 mod deletion;
 mod explored;
+mod flux_looks_again;
+mod pausing;
+mod readiness;
 mod replacing;
 mod secrecy;
+mod unlisted;
 
 use operator_kit::{Cause, Refusal, Sight};
 
@@ -44,6 +49,22 @@ fn running() -> (ApplicationInstance, World) {
     let world = world(fetched(&app, DIGEST_1_2), released(&app, "1.2.0", DIGEST_1_2));
     let plan = plan(&app, &world, noon());
     (after(app, &plan), world)
+}
+
+/// The same with another field of the spec.
+fn with(field: &str, value: serde_json::Value) -> (ApplicationInstance, World) {
+    let (app, world) = running();
+    (edited(app, |app| set(app, field, value)), world)
+}
+
+fn set(app: &mut ApplicationInstance, field: &str, value: serde_json::Value) {
+    let mut spec = serde_json::to_value(&app.spec).unwrap();
+    spec[field] = value;
+    app.spec = serde_json::from_value(spec).unwrap();
+}
+
+fn message(plan: &Plan<ApplicationInstanceStatus, Question>, type_: &str) -> String {
+    plan.status.conditions.get(type_).unwrap().message.clone()
 }
 
 /// The same after version 1.3.0 was asked for and handed to Flux, which has not noticed.

@@ -16,8 +16,9 @@ use super::{pause, reading};
 use crate::controllers::application::OWNER_LABEL;
 use crate::controllers::application::asking::Question;
 use crate::controllers::application::children::{self, Suspension};
+use crate::controllers::application::leftovers::{Leftovers, described};
 use crate::controllers::application::looking;
-use crate::controllers::application::observe::{Leftovers, World, described};
+use crate::controllers::application::observe::World;
 use crate::flux::{HelmRelease, HelmRepository, OciRepository, Source, condition};
 
 const LET_GO: &str = "The release is let go of: it keeps running.";

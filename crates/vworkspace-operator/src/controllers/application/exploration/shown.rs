@@ -16,9 +16,9 @@ use crate::controllers::application::asking::{Asked, Checked};
 use crate::controllers::application::children::{Order, Specs};
 use crate::controllers::application::decide::testing::{empty, instance, noon, rules};
 use crate::controllers::application::decide::{self, Rules};
+use crate::controllers::application::leftovers::{Left, Leftovers};
 use crate::controllers::application::observe::{
-    Asking, ChartReading, Dependency, Drift, Left, Leftovers, NamedCheck, Seen, Version as ObjectVersion,
-    World,
+    Asking, ChartReading, Dependency, Drift, NamedCheck, Seen, Version as ObjectVersion, World,
 };
 use crate::errands::chart_archive::ArtifactRef;
 use crate::errands::probe::{Check, Destination};

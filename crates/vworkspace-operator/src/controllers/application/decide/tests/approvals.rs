@@ -5,7 +5,6 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::json;
 use vworkspace_api::application_instance::ApprovedChange;
 
-use super::beyond_flux::{message, set, with};
 use super::*;
 use crate::controllers::application::observe::Version;
 

@@ -2,7 +2,6 @@
 
 use jiff::SignedDuration;
 
-use super::beyond_flux::message;
 use super::*;
 
 const CAUSE: &str = "could not load chart: file 'web-1.2.0.tgz' does not appear to be a gzipped archive";

@@ -4,7 +4,7 @@ use operator_kit::{Absence, ObjectKey};
 use vworkspace_api::application_instance::{ChartSourceKind, DeletionPolicy};
 
 use super::*;
-use crate::controllers::application::observe::{Left, Leftovers};
+use crate::controllers::application::leftovers::{Left, Leftovers};
 
 fn deleting(plan: &Plan<ApplicationInstanceStatus, Question>) -> &str {
     &plan.status.conditions.get("Deleting").unwrap().message
@@ -86,6 +86,7 @@ fn our_own_sources_go_after_the_release_and_are_waited_for() {
     let first = plan(&app, &gone, noon());
     assert_eq!((first.deletions.len(), first.finalizer), (1, Finalizer::Hold));
     assert!(first.deletions[0].id().to_string().starts_with("OCIRepository"));
+    assert_eq!(deleting(&first), "The release and its objects are gone; its chart source is next.");
     let orphaned = edited(app.clone(), |app| app.spec.deletion_policy = DeletionPolicy::Orphan);
     assert_eq!(plan(&orphaned, &gone, noon()).deletions.len(), 1, "also if the application stays");
 
@@ -127,6 +128,12 @@ fn what_cannot_be_seen_is_not_gone_unless_the_whole_namespace_goes() {
         let hidden = World { has_rights_in_namespace_only: true, ..hidden };
         assert!(looks(&hidden), "{name}: the namespace is looked at");
         let held = plan(&app, &hidden, noon());
+        let is_release_gone = hidden.release == Sight::Absent;
+        assert_eq!(
+            held.interests.len() > 1,
+            is_release_gone,
+            "{name}: what is left is looked for after the release"
+        );
         assert_eq!(held.finalizer, Finalizer::Hold, "{name}");
         assert_conditions!(held, { Deleting: True/WaitingForChildResources });
         assert!(format!("{:?}", held.status.conditions).contains("forbidden"), "{name}");
@@ -214,4 +221,38 @@ fn a_namespace_that_ends_changes_nothing_about_what_can_be_seen() {
     let (app, known) = running();
     let seen = plan(&deleted(app), &World { is_namespace_ending: true, ..known }, noon());
     assert_eq!((seen.finalizer, seen.deletions.len()), (Finalizer::Hold, 1));
+}
+
+#[test]
+fn an_instance_stays_until_the_last_object_of_its_release_is_gone() {
+    let (mut app, _) = running();
+    app.metadata.deletion_timestamp = Some(Time(noon()));
+    let looking = plan(&app, &World { leftovers: Leftovers::NotYet, ..empty() }, noon());
+    assert_eq!(looking.finalizer, Finalizer::Hold);
+    assert_eq!(Some(&looking.status), app.status.as_ref());
+    let terminating = vec!["ConfigMap web-held (held by x/y)".to_owned()];
+    let held = Leftovers::Known(Left { terminating, ..Left::default() });
+    let waiting = plan(&app, &World { leftovers: held, ..empty() }, noon());
+    assert_conditions!(waiting, { Deleting: True/WaitingForChildResources, Ready: False/Uninstalling });
+    assert!(message(&waiting, "Deleting").contains("web-held"));
+    assert_eq!(waiting.finalizer, Finalizer::Hold);
+    assert_eq!(plan(&app, &empty(), noon()).finalizer, Finalizer::Release);
+    app.spec.deletion_policy = DeletionPolicy::Orphan;
+    let left = World { leftovers: Leftovers::NotYet, ..empty() };
+    assert_eq!(plan(&app, &left, noon()).finalizer, Finalizer::Release, "orphans are not waited for");
+}
+
+#[test]
+fn a_deletion_that_is_refused_says_so() {
+    let (mut app, world) = running();
+    app.metadata.deletion_timestamp = Some(Time(noon()));
+    let words = "failed to delete HelmRelease shop/web: no deletions on Sundays".to_owned();
+    let refusals = vec![Refusal {
+        object: "HelmRelease shop/web".to_owned(),
+        deed: Deed::Make,
+        cause: Cause::Forbidden,
+        message: words,
+    }];
+    let plan = plan(&app, &World { refusals, ..world }, noon());
+    assert!(message(&plan, "Deleting").contains("no deletions on Sundays"));
 }

@@ -1,7 +1,8 @@
 //! Situations that nobody thought of before schedules ran into them (docs/explore.md): each was told wrongly once.
 
 use super::*;
-use crate::controllers::application::observe::{ChartReading, Leftovers};
+use crate::controllers::application::leftovers::Leftovers;
+use crate::controllers::application::observe::ChartReading;
 use crate::errands::chart_archive::ArtifactRef;
 use serde_json::json;
 use vworkspace_api::application_instance::{DeletionPolicy, Ready};

@@ -2,7 +2,6 @@
 
 use serde_json::json;
 
-use super::beyond_flux::{message, set};
 use super::*;
 
 fn named(app: ApplicationInstance, name: &str, replace: Option<&str>) -> ApplicationInstance {

@@ -2,7 +2,6 @@
 
 use serde_json::json;
 
-use super::beyond_flux::{message, set};
 use super::*;
 use crate::controllers::application::children::Order;
 

@@ -1,0 +1,133 @@
+use super::*;
+use crate::plan::{Child, Finalizer};
+use http::{Method, StatusCode};
+use k8s_openapi::api::core::v1::Pod;
+use serde_json::json;
+
+fn error(object: &str, fault: Fault) -> Error {
+    Error::Refused { verb: "apply", object: object.to_owned(), fault, message: String::new() }
+}
+
+#[test]
+fn a_status_is_written_only_by_a_plan_that_knew_how_its_children_would_fare() {
+    let away = || error("HelmRelease shop/web", Fault::Unreachable);
+    let forbidden = error("HelmRelease shop/web", Fault::Forbidden);
+    let faster = error("HelmRelease shop/web", Fault::Conflict);
+    let deposed = Error::Deposed { verb: "apply", object: "HelmRelease shop/web".to_owned() };
+    let known: Vec<Refusal> = away().refusal(Deed::Make).into_iter().collect();
+    let table = [
+        ("nothing was refused", &[][..], None, Knows::Well),
+        ("refused as before", &known, Some(away()), Knows::Well),
+        ("refused for the first time", &[], Some(away()), Knows::Better),
+        ("refused otherwise than before", &known, Some(forbidden), Knows::Better),
+        ("done at last", &known, None, Knows::Better),
+        ("somebody was faster", &[], Some(faster), Knows::Nothing),
+        ("somebody else leads", &[], Some(deposed), Knows::Nothing),
+    ];
+    for (name, known, refused, expected) in table {
+        let refusal = refused.as_ref().and_then(|refused| refused.refusal(Deed::Make));
+        assert_eq!(knows(known, refused.as_ref(), refusal.as_ref()), expected, "{name}");
+    }
+}
+
+#[test]
+fn only_that_somebody_was_faster_is_no_error() {
+    let faults =
+        [(Fault::Conflict, true), (Fault::Gone, true), (Fault::Forbidden, false), (Fault::Other, false)];
+    for (fault, expected) in faults {
+        assert_eq!(error("HelmRelease shop/web", fault).is_stale(), expected, "{fault:?}");
+    }
+    assert!(!Error::StillThere { object: "HelmRelease shop/web".to_owned() }.is_stale());
+}
+
+fn object() -> DynamicObject {
+    serde_json::from_value(json!({"apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {"name": "web", "namespace": "shop", "uid": "ours", "resourceVersion": "1"}}))
+    .unwrap()
+}
+
+fn plan() -> Plan<serde_json::Value> {
+    let child = Child::new::<Pod>("shop", "web").spec(json!({"a": 1}));
+    Plan { children: vec![child], ..Plan::only_status(Finalizer::Hold, json!({"said": true})) }
+}
+
+/// What becomes of a plan for a new object at an API server that answers so to a PATCH.
+async fn outcome(
+    term: Term,
+    known: &[Refusal],
+    patch: (StatusCode, serde_json::Value),
+) -> (Outcome, Vec<String>) {
+    let (client, asked) = testing::answering(move |method| match *method {
+        Method::PATCH => patch.clone(),
+        _ => testing::status(404),
+    });
+    let actor = Actor { term, ..testing::actor(client) };
+    let requests = actor.requests(&object(), &plan(), &Caches::default()).unwrap();
+    let outcome = actor.carry_out(&object(), &requests, known, "r1").await;
+    let asked = asked.lock().unwrap();
+    (outcome, asked.iter().map(|(method, (address, _))| format!("{method} {address}")).collect())
+}
+
+#[tokio::test]
+async fn a_finalizer_that_is_refused_is_a_refusal_and_nothing_is_made() {
+    let (outcome, asked) = outcome(Term::endless(), &[], testing::status(403)).await;
+    assert_eq!(asked.len(), 1, "{asked:?}");
+    let refusal = outcome.refusal.expect("a refusal");
+    assert_eq!((refusal.cause, outcome.is_news), (Cause::Forbidden, true));
+    assert!(refusal.message.contains("finalizers of ConfigMap shop/web"), "{}", refusal.message);
+    // The next plan knows of it: its status may say so.
+    let (again, asked) = self::outcome(Term::endless(), &[refusal], testing::status(403)).await;
+    assert!(!again.is_news && asked.iter().any(|asked| asked.contains("/status")), "{asked:?}");
+}
+
+#[tokio::test]
+async fn a_process_that_may_have_lost_its_lease_writes_nothing() {
+    let written = || (StatusCode::OK, json!({"metadata": {"name": "web", "resourceVersion": "2"}}));
+    let (lost, asked) = outcome(Term::ended(), &[], written()).await;
+    assert_eq!((asked, lost.writes), (Vec::<String>::new(), 0));
+    assert!(lost.errors.iter().all(Error::is_stale) && lost.refusal.is_none(), "{:?}", lost.errors);
+    let (held, asked) = outcome(Term::endless(), &[], written()).await;
+    assert_eq!((held.writes, asked.len()), (3, 4), "finalizer, look, child, status: {asked:?}");
+    let awaited: Vec<String> = held.expectations.iter().map(|known| known.id.to_string()).collect();
+    assert!(awaited.contains(&"Pod shop/web".to_owned()), "{awaited:?}");
+    assert!(awaited.contains(&"ConfigMap shop/web".to_owned()), "{awaited:?}");
+}
+
+/// What is asked of an API server on which the object is gone, or not, when its status is written.
+async fn asked_after(listed: serde_json::Value) -> Vec<Method> {
+    let count = std::sync::Arc::new(std::sync::Mutex::new([0_usize; 2]));
+    let (client, asked) = testing::answering(move |method| {
+        let mut count = count.lock().unwrap();
+        let made =
+            json!({"metadata": {"name": "web", "namespace": "shop", "uid": "child", "resourceVersion": "2"}});
+        match *method {
+            Method::PATCH => {
+                count[0] += 1;
+                if count[0] < 3 { (StatusCode::OK, made) } else { testing::status(404) }
+            }
+            Method::GET => {
+                count[1] += 1;
+                if count[1] == 1 { testing::status(404) } else { (StatusCode::OK, listed.clone()) }
+            }
+            _ => (StatusCode::OK, made),
+        }
+    });
+    let actor = testing::actor(client);
+    let requests = actor.requests(&object(), &plan(), &Caches::default()).unwrap();
+    actor.carry_out(&object(), &requests, &[], "r1").await;
+    let asked = asked.lock().unwrap();
+    asked.iter().map(|(method, _)| method.clone()).collect()
+}
+
+#[tokio::test]
+async fn a_child_that_was_made_for_an_object_that_is_gone_is_deleted() {
+    let list = |items: serde_json::Value| json!({"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadataList", "metadata": {}, "items": items});
+    // Finalizer, look for the child, child, status, look for the object.
+    let before = [Method::PATCH, Method::GET, Method::PATCH, Method::PATCH, Method::GET];
+    let own = json!([{"metadata": {"name": "web", "namespace": "shop", "uid": "ours"}}]);
+    assert_eq!(asked_after(list(own)).await, before, "it is still there");
+    let namesake = json!([{"metadata": {"name": "web", "namespace": "shop", "uid": "another"}}]);
+    for gone in [json!([]), namesake] {
+        assert_eq!(asked_after(list(gone)).await, [&before[..], &[Method::DELETE]].concat());
+    }
+}

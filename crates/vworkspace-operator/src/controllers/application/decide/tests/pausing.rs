@@ -1,0 +1,235 @@
+//! What keeps changes back for a while: maintenance windows, of the spec and of the policy, and pauses by hand.
+
+use serde_json::json;
+use vworkspace_api::application_instance::Suspended;
+
+use super::*;
+use crate::controllers::application::observe::Dependency;
+
+#[test]
+fn a_change_waits_inside_a_window_and_the_plan_wakes_when_it_closes() {
+    let window = json!([{"name": "night", "schedule": "0 11 * * *", "duration": "2h"}]);
+    let (app, world) = with("maintenanceWindows", window);
+    let app = at_version(app, "1.3.0");
+    let inside = plan(&app, &world, noon());
+    assert_conditions!(inside, {
+        Suspended: True/MaintenanceWindow, Ready: True/HelmReleaseReady, Reconciling: True/ChangePending });
+    assert_eq!(inside.wake_at, Some("2026-01-01T13:00:00Z".parse().unwrap()));
+    let [release] = inside.children.as_slice() else { panic!("{:?}", inside.children) };
+    assert_eq!(release.at("/spec/suspend"), Some(&json!(true)));
+
+    let after = plan(&app, &world, "2026-01-01T13:00:00Z".parse().unwrap());
+    assert_conditions!(after, { Suspended: False/Active, Ready: False/Upgrading });
+    assert_eq!(after.wake_at, Some("2026-01-02T11:00:00Z".parse().unwrap()));
+}
+
+#[test]
+fn a_window_of_the_policy_counts_like_one_of_the_spec() {
+    let (app, mut world) = running();
+    let windows = "[{name: all, schedule: '* * * * *', duration: 1h, namespaces: [shop]}]";
+    let data = [("maintenanceWindows".to_owned(), windows.to_owned())].into();
+    world.policy = CatalogPolicy::read(&data);
+    assert_conditions!(plan(&app, &world, noon()), { Suspended: True/MaintenanceWindow });
+}
+
+/// A policy with this list of windows.
+fn policy_of(windows: &str) -> CatalogPolicy {
+    CatalogPolicy::read(&[("maintenanceWindows".to_owned(), windows.to_owned())].into())
+}
+
+/// Open from eleven to one, by the policy.
+const FREEZE: &str = "{name: freeze, schedule: 0 11 * * *, duration: 2h}";
+const BAD: &str = "{name: typo, schedule: 0 11 * * *, duration: 2h, timeZone: Mars/Base}";
+
+#[test]
+fn a_freeze_of_the_policy_is_not_lifted_by_a_bad_window_of_the_spec_or_of_the_policy() {
+    let bad_of_spec =
+        json!([{"name": "mine", "schedule": "0 1 * * *", "duration": "2h", "timeZone": "Mars/Base"}]);
+    let bad_of_policy = format!("[{BAD}, {FREEZE}]");
+    let table = [
+        (json!([]), format!("[{FREEZE}]"), "False/NotBlocked"),
+        (bad_of_spec, format!("[{FREEZE}]"), "True/InvalidSpec"),
+        (json!([]), bad_of_policy, "True/PolicyDenied"),
+    ];
+    for (of_spec, of_policy, blocked) in table {
+        let (app, world) = with("maintenanceWindows", of_spec);
+        let world = World { policy: policy_of(&of_policy), ..world };
+        let plan = plan(&at_version(app, "1.3.0"), &world, noon());
+        assert_conditions!(plan, { Suspended: True/MaintenanceWindow, Ready: True/HelmReleaseReady });
+        assert!(
+            message(&plan, "Suspended").contains("policy's maintenance window 'freeze' is open"),
+            "{of_policy}"
+        );
+        assert!(told(&plan).contains(&format!("Blocked: {blocked}")), "{:?}", told(&plan));
+        let [release] = plan.children.as_slice() else { panic!("{:?}", plan.children) };
+        assert_eq!(release.at("/spec/suspend"), Some(&json!(true)));
+    }
+}
+
+#[test]
+fn what_was_closed_when_the_policy_could_be_read_stays_closed_until_it_can_be_again() {
+    let (app, world) = running();
+    let frozen = World { policy: policy_of(&format!("[{FREEZE}]")), ..world };
+    let app = after(app.clone(), &plan(&app, &frozen, noon()));
+    let typo = FREEZE.replace("2h", "2h, timeZone: Mars/Base");
+    // What the policy became; what the instance says then, and what the message names.
+    let table = [
+        (
+            policy_of(&format!("[{typo}]")),
+            "True/MaintenanceWindow",
+            "line 1: maintenanceWindows['freeze'].timeZone",
+        ),
+        (policy_of("a: b"), "True/MaintenanceWindow", "key maintenanceWindows, line 1"),
+        (CatalogPolicy::unreadable("it is no map"), "True/MaintenanceWindow", "it is no map"),
+        (
+            CatalogPolicy::read(&[("maintenanceWindow".to_owned(), FREEZE.to_owned())].into()),
+            "True/MaintenanceWindow",
+            "key maintenanceWindow:",
+        ),
+        // It can be read: only its own time decides.
+        (policy_of(&format!("[{BAD}, {}]", FREEZE.replace("11", "15"))), "False/Active", ""),
+        (policy_of("[]"), "False/Active", ""),
+        // Deleted.
+        (CatalogPolicy::default(), "False/Active", ""),
+        // Another key says nothing about windows.
+        (
+            CatalogPolicy::read(&[("allowedChartSources".to_owned(), "[x]".to_owned())].into()),
+            "False/Active",
+            "",
+        ),
+    ];
+    for (policy, said, named) in table {
+        let world = World { policy, ..frozen.clone() };
+        let first = plan(&app, &world, noon());
+        assert!(
+            told(&first).contains(&format!("Suspended: {said}")),
+            "{:?} {:?}",
+            told(&first),
+            world.policy
+        );
+        let told = message(&first, "Suspended");
+        assert!(told.contains(named), "no {named} in {told}");
+        // Also on the next look, and long after the window would have closed.
+        let app = after(app.clone(), &first);
+        let later = plan(&app, &world, "2026-01-01T20:00:00Z".parse().unwrap());
+        assert_eq!(message(&later, "Suspended"), told);
+        // And it goes on when the policy can be read again.
+        let mended = World { policy: frozen.policy.clone(), ..world };
+        let mended = plan(&after(app, &later), &mended, "2026-01-01T20:00:00Z".parse().unwrap());
+        assert_conditions!(mended, { Suspended: False/Active });
+    }
+}
+
+#[test]
+fn a_window_of_the_spec_opens_and_closes_although_the_policy_cannot_be_read() {
+    let window = json!([{"name": "night", "schedule": "0 11 * * *", "duration": "2h"}]);
+    let (app, world) = with("maintenanceWindows", window);
+    let world = World { policy: policy_of(&format!("[{BAD}]")), ..world };
+    let inside = plan(&app, &world, noon());
+    assert_conditions!(inside, { Suspended: True/MaintenanceWindow });
+    assert!(message(&inside, "Suspended").starts_with("The spec's maintenance window 'night' is open"));
+    let app = after(app, &inside);
+    let over = plan(&app, &world, "2026-01-01T14:00:00Z".parse().unwrap());
+    assert_conditions!(over, { Suspended: False/Active, Blocked: False/NotBlocked });
+    // Nobody lifts it by making it bad; taking it away does.
+    let bad = |zone: &str| {
+        let mut app = app.clone();
+        app.spec.maintenance_windows[0].time_zone = zone.to_owned();
+        plan(&app, &world, noon())
+    };
+    assert_conditions!(bad("Mars/Base"), { Suspended: True/MaintenanceWindow, Blocked: True/InvalidSpec });
+    assert!(message(&bad("Mars/Base"), "Suspended").contains("spec.maintenanceWindows['night'].timeZone"));
+    let removed = edited(app.clone(), |app| app.spec.maintenance_windows.clear());
+    assert_conditions!(plan(&removed, &world, noon()), { Suspended: False/Active });
+}
+
+#[test]
+fn what_a_window_suspended_goes_on_after_it_although_the_change_has_to_wait() {
+    let window = json!([{"name": "night", "schedule": "0 11 * * *", "duration": "2h"}]);
+    let (app, world) = with("maintenanceWindows", window);
+    let app = after(app.clone(), &plan(&app, &world, noon()));
+    let Sight::Present(mut release) = world.release.clone() else { panic!("no release") };
+    release.spec = json!({"suspend": true, "interval": "5m"});
+    let lacking = vec![Dependency { name: "db".to_owned(), lacks: Some("does not exist".to_owned()) }];
+    let world = World { release: Sight::Present(release), dependencies: lacking, ..world };
+    let app = at_version(app, "1.3.0");
+    let over = plan(&app, &world, "2026-01-01T14:00:00Z".parse().unwrap());
+    assert_conditions!(over, { Suspended: False/Active, Blocked: True/DependencyNotReady });
+    let [release] = over.children.as_slice() else { panic!("{:?}", over.children) };
+    assert_eq!(release.at("/spec/suspend"), Some(&json!(false)));
+}
+
+#[test]
+fn what_pauses_is_told_in_the_order_of_the_reference_page() {
+    let (mut app, world) = running();
+    set(
+        &mut app,
+        "maintenanceWindows",
+        json!([{"name": "always", "schedule": "* * * * *", "duration": "1h"}]),
+    );
+    let said = |app: &ApplicationInstance| {
+        let plan = plan(app, &world, noon());
+        plan.status.conditions.read::<Suspended>().unwrap()
+    };
+    let mut told = vec![said(&app)];
+    app.spec.suspend = true;
+    told.push(said(&app));
+    app.metadata.annotations =
+        Some([("apps.vworkspace.io/reconcile".to_owned(), "disabled".to_owned())].into());
+    told.push(said(&app));
+    let page: Vec<_> = pause::ORDER.iter().map(|(reason, _)| *reason).take(3).collect();
+    assert_eq!(told.into_iter().rev().collect::<Vec<_>>(), page);
+}
+
+#[test]
+fn a_pause_that_flux_could_not_be_told_of_is_no_pause() {
+    let (app, world) = running();
+    let app = edited(app, |app| app.spec.suspend = true);
+    let words = "failed to apply HelmRelease shop/web: no changes on Sundays".to_owned();
+    let refusals = vec![Refusal {
+        object: "HelmRelease shop/web".to_owned(),
+        deed: Deed::Make,
+        cause: Cause::Forbidden,
+        message: words,
+    }];
+    let untold = plan(&app, &World { refusals, ..world.clone() }, noon());
+    assert_conditions!(untold, { Suspended: False/Active });
+    assert!(message(&untold, "Suspended").contains("no changes on Sundays"));
+    assert_conditions!(plan(&app, &world, noon()), { Suspended: True/ManuallySuspended });
+}
+
+#[test]
+fn a_release_that_we_suspended_goes_on_whatever_was_said_meanwhile_and_is_not_active_before_it_does() {
+    let (app, known) = running();
+    // Suspended by us, then paused by annotation, then blocked: only the release still knows.
+    let Sight::Present(live) = known.release.clone() else { panic!("no release") };
+    let ours = children::as_it_is(&app, &live, children::Suspension::On);
+    assert_eq!(ours.annotation("apps.vworkspace.io/suspended"), Some("true"));
+    let mut held = live.clone();
+    held.spec = json!({"suspend": true});
+    held.metadata
+        .annotations
+        .get_or_insert_default()
+        .insert("apps.vworkspace.io/suspended".to_owned(), "true".to_owned());
+    let suspended = World { release: Sight::Present(held), ..known.clone() };
+    let blocked = edited(app, |app| set(app, "dependsOn", json!([{"name": "db"}])));
+    let blocked = at_version(blocked, "1.3.0");
+    let dependency = vec![Dependency { name: "db".to_owned(), lacks: Some("does not exist".to_owned()) }];
+    let suspended = World { dependencies: dependency, ..suspended };
+    let resumes = plan(&blocked, &suspended, noon());
+    let [child] = resumes.children.as_slice() else { panic!("{:?}", resumes.children) };
+    assert_eq!(child.at("/spec/suspend"), Some(&json!(false)));
+    assert_eq!(child.annotation("apps.vworkspace.io/suspended"), None);
+
+    let object = "HelmRelease shop/web".to_owned();
+    let refusal =
+        Refusal { object, deed: Deed::Make, cause: Cause::Unavailable, message: "no answer".to_owned() };
+    let refused = plan(&blocked, &World { refusals: vec![refusal], ..suspended.clone() }, noon());
+    assert_conditions!(refused, { Suspended: True/ManuallySuspended });
+    assert!(message(&refused, "Suspended").contains("could not be resumed: no answer"));
+    // Somebody else's pause is theirs.
+    let mut theirs = live;
+    theirs.spec = json!({"suspend": true});
+    let theirs = World { release: Sight::Present(theirs), ..suspended };
+    assert_eq!(plan(&blocked, &theirs, noon()).children, []);
+}
