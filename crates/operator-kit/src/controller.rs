@@ -33,6 +33,8 @@ pub trait Controller: Send + Sync + 'static {
     const OWNERSHIP: Ownership;
     /// Fields at the root of the status that only tell the time: a change of them alone is no change.
     const CLOCKS: &'static [&'static str];
+    /// In which lane an object is worked on, if that is not its own.
+    const LANE: Option<LaneOf<Self::Object>> = None;
 
     /// The kind it looks after.
     type Object: Resource<DynamicType = ()> + DeserializeOwned + Send + Sync;
@@ -58,6 +60,10 @@ pub trait Controller: Send + Sync + 'static {
     /// changes.
     fn unreadable(&self, unreadable: Unreadable<'_, Self::Status>, now: Timestamp) -> Self::Status;
 }
+
+/// Names a lane for an object, such as what it acts upon. Of all that are in one lane only one is worked on at a time, and it
+/// sees what the others have written. An object without a lane has one of its own.
+pub type LaneOf<K> = fn(&K) -> Option<ObjectKey>;
 
 /// An object that cannot be read as what it should be.
 #[derive(Debug)]

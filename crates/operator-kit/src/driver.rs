@@ -1,7 +1,9 @@
 //! The loop of one controller: watch -> observe -> decide -> act. Only the leader visits objects; who takes over begins with
 //! all of them.
 
-use std::collections::{BTreeMap, HashMap};
+mod memory;
+
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
@@ -14,7 +16,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, debug, error, info_span, warn};
 
-use crate::act::{Actor, Outcome, Refusal, Request};
+use crate::act::{Actor, Outcome, Request};
 use crate::backoff;
 use crate::cache::{Caches, KindCache};
 use crate::controller::{Controller, Unreadable, View};
@@ -22,9 +24,11 @@ use crate::election::Term;
 use crate::errand::Errands;
 use crate::freshness::{Expectation, LOOK_AGAIN};
 use crate::interest::Interests;
+use crate::lane::Lanes;
 use crate::metrics::{Ended, Metrics};
 use crate::object::ObjectKey;
 use crate::queue::{Queue, RESYNC};
+use memory::{Memory, Pause, Wishes};
 
 /// What is under way when the operator is told to stop may take this long.
 const LAST_REQUESTS: Duration = Duration::from_millis(900);
@@ -64,66 +68,6 @@ pub(crate) struct Driver<C: Controller> {
     pub(crate) shared: Shared,
 }
 
-/// What is remembered of an object between two visits. Losing it costs a request, never an answer.
-#[derive(Debug, Default)]
-struct Memory {
-    uid: Option<String>,
-    expectations: Vec<Expectation>,
-    refusals: Vec<Refusal>,
-    failures: u32,
-    pause: Option<Pause>,
-    /// The version that could not be read and was told of.
-    undecodable: Option<String>,
-}
-
-impl Memory {
-    /// Nothing but whose it is, which every visit finds out by itself.
-    fn is_empty(&self) -> bool {
-        let Self { uid: _, expectations, refusals, failures, pause, undecodable } = self;
-        expectations.is_empty()
-            && refusals.is_empty()
-            && *failures == 0
-            && pause.is_none()
-            && undecodable.is_none()
-    }
-}
-
-/// After a failure the same is not tried again for a while, whatever happens around the object, unless it is changed itself.
-#[derive(Debug)]
-struct Pause {
-    until: Instant,
-    from: Wishes,
-    /// What failed.
-    deed: String,
-}
-
-/// What of an object only its users change.
-#[derive(Debug, PartialEq)]
-struct Wishes {
-    generation: Option<i64>,
-    annotations: Option<BTreeMap<String, String>>,
-    is_being_deleted: bool,
-}
-
-impl Pause {
-    /// Until when these requests are not sent: they would begin with what failed.
-    fn holds(&self, object: &DynamicObject, requests: &[Request]) -> Option<Instant> {
-        let is_same = requests.first().is_some_and(|first| first.deed() == self.deed);
-        (is_same && self.until > Instant::now() && self.from == Wishes::of(object)).then_some(self.until)
-    }
-}
-
-impl Wishes {
-    fn of(object: &DynamicObject) -> Self {
-        let meta = &object.metadata;
-        Self {
-            generation: meta.generation,
-            annotations: meta.annotations.clone(),
-            is_being_deleted: meta.deletion_timestamp.is_some(),
-        }
-    }
-}
-
 /// When to look at an object again.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Next {
@@ -134,9 +78,14 @@ enum Next {
 }
 
 struct Visit {
-    key: ObjectKey,
     memory: Memory,
     next: Next,
+}
+
+/// What a task works on.
+struct Job {
+    key: ObjectKey,
+    lane: Option<ObjectKey>,
 }
 
 /// The loop's own state.
@@ -145,9 +94,9 @@ struct Desk {
     queue: Queue,
     /// Of objects of which there is something to remember: of one that is at rest there is not.
     memories: HashMap<ObjectKey, Memory>,
+    lanes: Lanes,
     running: JoinSet<Visit>,
-    /// Which object a task works on, in case it dies.
-    keys: HashMap<Id, ObjectKey>,
+    jobs: HashMap<Id, Job>,
 }
 
 impl<C: Controller> Driver<C> {
@@ -185,7 +134,7 @@ impl<C: Controller> Driver<C> {
                     }
                     None => break,
                 },
-                Some(ended) = desk.running.join_next_with_id() => desk.finish(ended),
+                Some(ended) = desk.running.join_next_with_id() => driver.finish(&mut desk, ended),
                 changed = leading.changed() => if changed.is_err() { break },
                 () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {}
             }
@@ -219,12 +168,59 @@ impl<C: Controller> Driver<C> {
         while self.has_hands(desk)
             && let Some(key) = desk.queue.pop(Instant::now())
         {
-            let (driver, memory) = (Arc::clone(self), desk.memories.remove(&key).unwrap_or_default());
-            let (visited, id) = (key.clone(), reconcile_id());
+            let lane = self.lane(&key);
+            let mut memory = desk.memories.remove(&key).unwrap_or_default();
+            if let Some(lane) = &lane {
+                let Some(awaited) = desk.lanes.enter(lane, &key) else {
+                    desk.remember(&key, memory);
+                    desk.queue.done(key, None);
+                    continue;
+                };
+                memory.expectations.extend(awaited);
+            }
+            let (driver, visited, id) = (Arc::clone(self), key.clone(), reconcile_id());
             let span = info_span!("reconcile", controller = C::NAME, object = %key, reconcile_id = id);
             let task =
                 desk.running.spawn(async move { driver.visit(visited, memory, &id).instrument(span).await });
-            desk.keys.insert(task.id(), key);
+            desk.jobs.insert(task.id(), Job { key, lane });
+        }
+    }
+
+    /// The lane that an object names. One that cannot be read is alone.
+    fn lane(&self, key: &ObjectKey) -> Option<ObjectKey> {
+        let lane_of = C::LANE?;
+        lane_of(&self.own.get(key)?.read().ok()?)
+    }
+
+    /// Takes back what a visit returned.
+    fn finish(&self, desk: &mut Desk, ended: Result<(Id, Visit), JoinError>) {
+        let now = Instant::now();
+        let id = ended.as_ref().map_or_else(JoinError::id, |(id, _)| *id);
+        let Some(Job { key, lane }) = desk.jobs.remove(&id) else { return };
+        let mut awaited = Vec::new();
+        match ended {
+            Ok((_, Visit { mut memory, next })) => {
+                if lane.is_some() {
+                    awaited = std::mem::take(&mut memory.expectations);
+                }
+                match next {
+                    Next::Never => desk.queue.done(key, None),
+                    Next::By(at) => {
+                        desk.remember(&key, memory);
+                        desk.queue.done(key, Some(at));
+                    }
+                }
+            }
+            // A bug in a rule: the others go on, and this object is tried again.
+            Err(died) => {
+                error!(object = %key, reason = %died, "a visit died");
+                let at = now + backoff::delay(8, &key);
+                desk.queue.died(key, at);
+            }
+        }
+        if let Some(lane) = lane {
+            desk.lanes.leave(&lane, awaited).into_iter().for_each(|waiting| desk.queue.push(waiting, now));
+            desk.lanes.tidy(|expectation| self.is_unmet(expectation));
         }
     }
 
@@ -235,7 +231,7 @@ impl<C: Controller> Driver<C> {
         let took = started.elapsed();
         self.shared.metrics.visited(C::NAME, ended, took);
         debug!(outcome = ?ended, took_ms = took.as_millis(), "visited");
-        Visit { key, memory, next }
+        Visit { memory, next }
     }
 
     async fn reconcile(&self, key: &ObjectKey, memory: &mut Memory, id: &str) -> (Ended, Next) {
@@ -257,7 +253,9 @@ impl<C: Controller> Driver<C> {
             return (Ended::Gone, Next::Never);
         }
         if memory.uid != object.metadata.uid {
-            *memory = Memory { uid: object.metadata.uid.clone(), ..Memory::default() };
+            // What was written counts on: for a namesake that came after it, too, and for others in its lane.
+            let expectations = std::mem::take(&mut memory.expectations);
+            *memory = Memory { uid: object.metadata.uid.clone(), expectations, ..Memory::default() };
         }
         memory.expectations = self.unmet(std::mem::take(&mut memory.expectations));
         if let Some(awaited) = memory.expectations.first() {
@@ -352,11 +350,14 @@ impl<C: Controller> Driver<C> {
 
     /// What the caches do not show yet, without room for what they do: thousands of objects may wait for their next visit.
     fn unmet(&self, mut expectations: Vec<Expectation>) -> Vec<Expectation> {
-        let cache = |expectation: &Expectation| self.caches.written(&expectation.id.resource);
-        expectations
-            .retain(|expectation| cache(expectation).is_some_and(|cache| !expectation.is_met_by(cache)));
+        expectations.retain(|expectation| self.is_unmet(expectation));
         expectations.shrink_to_fit();
         expectations
+    }
+
+    fn is_unmet(&self, expectation: &Expectation) -> bool {
+        let cache = self.caches.written(&expectation.id.resource);
+        cache.is_some_and(|cache| !expectation.is_met_by(cache))
     }
 
     /// That somebody was faster is no error: the watch will show it.
@@ -409,30 +410,6 @@ impl<C: Controller> Driver<C> {
 }
 
 impl Desk {
-    /// Takes back what a visit returned.
-    fn finish(&mut self, ended: Result<(Id, Visit), JoinError>) {
-        match ended {
-            Ok((id, Visit { key, memory, next })) => {
-                self.keys.remove(&id);
-                match next {
-                    Next::Never => self.queue.done(key, None),
-                    Next::By(at) => {
-                        self.remember(&key, memory);
-                        self.queue.done(key, Some(at));
-                    }
-                }
-            }
-            // A bug in a rule: the others go on, and this object is tried again.
-            Err(died) => {
-                if let Some(key) = self.keys.remove(&died.id()) {
-                    error!(object = %key, reason = %died, "a visit died");
-                    let at = Instant::now() + backoff::delay(8, &key);
-                    self.queue.died(key, at);
-                }
-            }
-        }
-    }
-
     fn remember(&mut self, key: &ObjectKey, memory: Memory) {
         if !memory.is_empty() {
             self.memories.insert(key.clone(), memory);
@@ -442,9 +419,10 @@ impl Desk {
     /// Ends all visits, and forgets everything.
     async fn drop_all(&mut self) {
         self.running.shutdown().await;
-        for (_, key) in self.keys.drain() {
-            self.queue.done(key, None);
+        for (_, job) in self.jobs.drain() {
+            self.queue.done(job.key, None);
         }
+        self.lanes.clear();
         self.queue.clear();
         self.memories.clear();
     }

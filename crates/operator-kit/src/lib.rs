@@ -15,6 +15,7 @@ mod errand;
 mod fault;
 mod freshness;
 mod interest;
+mod lane;
 pub mod logs;
 mod metrics;
 mod object;
@@ -28,7 +29,7 @@ mod serve;
 
 pub use act::{Cause, Deed, Refusal};
 pub use cache::{Caches, Found, Sight, decode};
-pub use controller::{Controller, Names, Unreadable, View, Watched, Watches};
+pub use controller::{Controller, LaneOf, Names, Unreadable, View, Watched, Watches};
 pub use errand::{Errand, NoErrand};
 pub use interest::Interest;
 pub use object::ObjectKey;
