@@ -35,6 +35,6 @@ pub use interest::Interest;
 pub use object::ObjectKey;
 pub use operator::{Error, Operator, Settings};
 pub use ownership::Ownership;
-pub use plan::{Absence, Child, Deletion, Dependents, Finalizer, Nudge, Plan};
+pub use plan::{Absence, Child, Deletion, Dependents, Finalizer, Nudge, Patch, Plan};
 pub use product::Product;
 pub use selection::Selection;

@@ -6,7 +6,8 @@ use jiff::Timestamp;
 use kube::Resource;
 use kube::api::{DynamicObject, ObjectMeta, TypeMeta};
 use kube::core::ApiResource;
-use serde_json::Value;
+use serde::Serialize;
+use serde_json::{Map, Value};
 
 use crate::errand::NoErrand;
 use crate::interest::Interest;
@@ -17,6 +18,11 @@ use crate::object::{ObjectId, ObjectKey, resource_of};
 pub struct Plan<S, E = NoErrand> {
     /// Children that must be as described, in the order in which they are applied.
     pub children: Vec<Child>,
+    /// Children that must have been made, and are their own from then on. One that is gone is made again by a plan that
+    /// still names it.
+    pub creations: Vec<Child>,
+    /// Changes of objects that belong to somebody else.
+    pub patches: Vec<Patch>,
     /// Children that must go.
     pub deletions: Vec<Deletion>,
     /// Whether the object may be removed while nobody cleans up after it.
@@ -42,6 +48,8 @@ impl<S, E> Plan<S, E> {
     pub fn only_status(finalizer: Finalizer, status: S) -> Self {
         Self {
             children: Vec::new(),
+            creations: Vec::new(),
+            patches: Vec::new(),
             deletions: Vec::new(),
             finalizer,
             gone: Vec::new(),
@@ -75,71 +83,133 @@ impl Absence {
     }
 }
 
-/// A child as it should be: the fields we care for, and no others. The kit says on it whose it is.
+/// A child as it should be: the fields we care for, and no others. The kit says on it whose it is. It may live anywhere: in
+/// another namespace, or in none.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Child {
     pub(crate) resource: ApiResource,
-    pub(crate) object: DynamicObject,
+    pub(crate) metadata: ObjectMeta,
+    /// All its other fields, or why they cannot be written down.
+    pub(crate) fields: Result<Value, String>,
 }
 
 impl Child {
-    /// A child of kind `K` in a namespace, with nothing in it yet.
+    /// A child of kind `K`, with nothing in it yet.
     #[must_use]
-    pub fn new<K: Resource<DynamicType = ()>>(namespace: &str, name: &str) -> Self {
-        let resource = resource_of::<K>();
-        let types = TypeMeta { api_version: resource.api_version.clone(), kind: resource.kind.clone() };
-        let metadata = ObjectMeta {
-            name: Some(name.to_owned()),
-            namespace: Some(namespace.to_owned()),
-            ..ObjectMeta::default()
-        };
-        Self { resource, object: DynamicObject { types: Some(types), metadata, data: Value::default() } }
+    pub fn new<K: Resource<DynamicType = ()>>(key: &ObjectKey) -> Self {
+        let (name, namespace) = (Some(key.name.clone()), key.namespace.clone());
+        let metadata = ObjectMeta { name, namespace, ..ObjectMeta::default() };
+        Self { resource: resource_of::<K>(), metadata, fields: Ok(Value::Object(Map::new())) }
+    }
+
+    /// This very object. What it says of its status is not ours to apply.
+    #[must_use]
+    pub fn of<K: Resource<DynamicType = ()> + Serialize>(object: &K) -> Self {
+        let mut fields = fields_of(object);
+        if let Ok(Value::Object(fields)) = &mut fields {
+            fields.retain(|name, _| !["apiVersion", "kind", "metadata", "status"].contains(&name.as_str()));
+        }
+        Self { resource: resource_of::<K>(), metadata: object.meta().clone(), fields }
     }
 
     /// Labels that it must carry.
     #[must_use]
     pub fn labels(mut self, labels: BTreeMap<String, String>) -> Self {
-        self.object.metadata.labels = Some(labels);
+        self.metadata.labels = Some(labels);
         self
     }
 
     /// Annotations that it must carry.
     #[must_use]
     pub fn annotations(mut self, annotations: BTreeMap<String, String>) -> Self {
-        self.object.metadata.annotations = Some(annotations);
+        self.metadata.annotations = Some(annotations);
         self
     }
 
     /// One more annotation.
     #[must_use]
     pub fn annotated(mut self, name: &str, value: &str) -> Self {
-        self.object.metadata.annotations.get_or_insert_default().insert(name.to_owned(), value.to_owned());
+        self.metadata.annotations.get_or_insert_default().insert(name.to_owned(), value.to_owned());
         self
     }
 
     /// Its spec.
     #[must_use]
-    pub fn spec(mut self, spec: Value) -> Self {
-        self.object.data = Value::Object([("spec".to_owned(), spec)].into_iter().collect());
+    pub fn spec(mut self, spec: impl Serialize) -> Self {
+        self.fields = fields_of(&BTreeMap::from([("spec", spec)]));
         self
     }
 
     /// Which object it is.
     #[must_use]
     pub fn id(&self) -> ObjectId {
-        ObjectId { resource: self.resource.clone(), key: ObjectKey::of(&self.object) }
+        ObjectId { resource: self.resource.clone(), key: ObjectKey::of_meta(&self.metadata) }
     }
 
     /// An annotation of it; for tests of plans.
     #[must_use]
     pub fn annotation(&self, name: &str) -> Option<&str> {
-        self.object.metadata.annotations.as_ref()?.get(name).map(String::as_str)
+        self.metadata.annotations.as_ref()?.get(name).map(String::as_str)
     }
 
     /// A value in it, by JSON pointer; for tests of plans.
     #[must_use]
     pub fn at(&self, pointer: &str) -> Option<&Value> {
-        self.object.data.pointer(pointer)
+        self.fields.as_ref().ok()?.pointer(pointer)
+    }
+
+    /// As it is sent, or why it cannot be.
+    pub(crate) fn object(&self) -> Result<DynamicObject, &str> {
+        let fields = self.fields.as_ref().map_err(String::as_str)?;
+        let types =
+            TypeMeta { api_version: self.resource.api_version.clone(), kind: self.resource.kind.clone() };
+        Ok(DynamicObject { types: Some(types), metadata: self.metadata.clone(), data: fields.clone() })
+    }
+}
+
+fn fields_of(object: &impl Serialize) -> Result<Value, String> {
+    serde_json::to_value(object).map_err(|error| error.to_string())
+}
+
+/// A change of an object that belongs to somebody else: only of the very one that was seen, and only if it is still as it was.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Patch {
+    pub(crate) resource: ApiResource,
+    pub(crate) key: ObjectKey,
+    pub(crate) uid: Option<String>,
+    pub(crate) version: Option<String>,
+    pub(crate) fields: Map<String, Value>,
+}
+
+impl Patch {
+    /// Merges these fields into what was seen.
+    #[must_use]
+    pub fn of<K: Resource<DynamicType = ()>>(seen: &K, fields: Map<String, Value>) -> Self {
+        let meta = seen.meta();
+        Self {
+            resource: resource_of::<K>(),
+            key: ObjectKey::of_meta(meta),
+            uid: meta.uid.clone(),
+            version: meta.resource_version.clone(),
+            fields,
+        }
+    }
+
+    /// As it is sent: refused if the object is another one by now, or has changed.
+    pub(crate) fn locked(&self) -> Value {
+        let mut fields = self.fields.clone();
+        let lock = [("uid", &self.uid), ("resourceVersion", &self.version)];
+        let meta = fields.entry("metadata").or_insert_with(|| Value::Object(Map::new()));
+        if let Value::Object(meta) = meta {
+            meta.extend(lock.map(|(name, value)| (name.to_owned(), Value::from(value.clone()))));
+        }
+        Value::Object(fields)
+    }
+
+    /// Which object it is.
+    #[must_use]
+    pub fn id(&self) -> ObjectId {
+        ObjectId { resource: self.resource.clone(), key: self.key.clone() }
     }
 }
 
@@ -204,5 +274,36 @@ impl Deletion {
     #[must_use]
     pub fn id(&self) -> ObjectId {
         ObjectId { resource: self.resource.clone(), key: self.key.clone() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use k8s_openapi::api::core::v1::ConfigMap;
+    use serde_json::json;
+
+    #[test]
+    fn a_change_of_what_belongs_to_others_is_locked_by_what_was_seen() {
+        let seen: ConfigMap =
+            serde_json::from_value(json!({"metadata": {"name": "web", "uid": "u", "resourceVersion": "7"}}))
+                .unwrap();
+        let patch = |fields: Value| Patch::of(&seen, fields.as_object().cloned().unwrap()).locked();
+        let lock = json!({"uid": "u", "resourceVersion": "7"});
+        assert_eq!(patch(json!({"data": {"a": "1"}})), json!({"data": {"a": "1"}, "metadata": lock}));
+        assert_eq!(
+            patch(json!({"metadata": {"labels": {"a": "1"}, "uid": "theirs"}})),
+            json!({"metadata": {"labels": {"a": "1"}, "uid": "u", "resourceVersion": "7"}})
+        );
+    }
+
+    #[test]
+    fn a_child_is_what_is_wanted_of_it_without_its_status() {
+        let wanted: k8s_openapi::api::core::v1::Pod = serde_json::from_value(json!({
+            "metadata": {"name": "web"}, "spec": {"containers": []}, "status": {"phase": "Running"}}))
+        .unwrap();
+        let child = Child::of(&wanted);
+        assert_eq!(child.fields, Ok(json!({"spec": {"containers": []}})));
+        assert_eq!(child.id().to_string(), "Pod web");
     }
 }

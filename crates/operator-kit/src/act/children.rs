@@ -2,7 +2,8 @@
 //! that one that comes late, from a process that has lost its lease, changes nothing.
 
 use kube::api::{
-    DeleteParams, DynamicObject, ListParams, ObjectMeta, Patch, PatchParams, Preconditions, PropagationPolicy,
+    DeleteParams, DynamicObject, ListParams, ObjectMeta, Patch, PatchParams, PostParams, Preconditions,
+    PropagationPolicy,
 };
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -14,7 +15,7 @@ use super::{ANSWER, Actor, Error, Task, api, refused};
 use crate::fault::Fault;
 use crate::freshness::Wrote;
 use crate::object::ObjectId;
-use crate::plan::{Deletion, Dependents};
+use crate::plan::{self, Deletion, Dependents};
 use crate::product::Product;
 
 impl Task<'_> {
@@ -46,10 +47,48 @@ impl Task<'_> {
         if let Some(uid) = written.metadata.uid.filter(|_| seen.is_none()) {
             self.made.push((id.clone(), uid));
         }
-        if let Some(version) = written.metadata.resource_version {
+        self.expect_version(id, written.metadata.resource_version);
+        Ok(())
+    }
+
+    /// Makes a child that is not there. One of ours that is there after all is what was wanted.
+    pub(super) async fn create(&mut self, id: &ObjectId, desired: &DynamicObject) -> Result<(), Error> {
+        info!(child = %id, "creating");
+        let api = api(&self.actor.client, &id.resource, &id.key);
+        let params = PostParams { field_manager: Some(self.actor.manager.clone()), ..PostParams::default() };
+        match self.write("create", id, api.create(&params, desired)).await {
+            Ok(written) => {
+                self.made.extend(written.metadata.uid.map(|uid| (id.clone(), uid)));
+                self.expect_version(id, written.metadata.resource_version);
+                Ok(())
+            }
+            Err(Error::Refused { fault: Fault::Conflict, .. }) => {
+                let found = self.find_unseen(id).await?;
+                self.expect_version(id, found.map(|found| found.version));
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Changes what belongs to somebody else.
+    pub(super) async fn patch(&mut self, patch: &plan::Patch) -> Result<(), Error> {
+        let id = patch.id();
+        info!(object = %id, "patching");
+        let fields = patch.locked();
+        let api = api(&self.actor.client, &id.resource, &id.key);
+        let params =
+            PatchParams { field_manager: Some(self.actor.manager.clone()), ..PatchParams::default() };
+        let written =
+            self.write("patch", &id, api.patch(&id.key.name, &params, &Patch::Merge(fields))).await?;
+        self.expect_version(&id, written.metadata.resource_version);
+        Ok(())
+    }
+
+    fn expect_version(&mut self, id: &ObjectId, version: Option<String>) {
+        if let Some(version) = version {
             self.expect(id.clone(), Wrote::Version(version));
         }
-        Ok(())
     }
 
     /// Deletes what was made for an object that has gone meanwhile: whoever let it go did not see that child. If the status
@@ -118,9 +157,7 @@ impl Task<'_> {
             PatchParams { field_manager: Some(self.actor.manager.clone()), ..PatchParams::default() };
         let written: DynamicObject =
             self.write("annotate", id, api.patch(&id.key.name, &params, &patch)).await?;
-        if let Some(version) = written.metadata.resource_version {
-            self.expect(id.clone(), Wrote::Version(version));
-        }
+        self.expect_version(id, written.metadata.resource_version);
         Ok(())
     }
 

@@ -99,6 +99,8 @@ pub(crate) enum Error {
     StillThere { object: String },
     #[error("failed to write the status of {object} as JSON: {source}")]
     Status { object: String, source: serde_json::Error },
+    #[error("failed to write down {object}: {why}")]
+    Unwritable { object: String, why: String },
     #[error("failed to {verb} {object}: another process of this operator has made it meanwhile")]
     WithOurselves { verb: &'static str, object: String },
     #[error("did not {verb} {object}: this process may not be the leader any more")]
@@ -113,7 +115,7 @@ impl Error {
             Error::Refused { fault, .. } => fault.category(),
             Error::NoAnswer { .. } => Fault::Unreachable.category(),
             Error::StillThere { .. } => "still_there",
-            Error::Status { .. } => "serialize",
+            Error::Status { .. } | Error::Unwritable { .. } => "serialize",
             Error::WithOurselves { .. } => Fault::Conflict.category(),
             Error::Deposed { .. } => "deposed",
         }
@@ -131,6 +133,7 @@ impl Error {
             Error::StillThere { object } => (object, Cause::StillThere),
             Error::Refused { fault: Fault::Conflict | Fault::Gone, .. }
             | Error::Status { .. }
+            | Error::Unwritable { .. }
             | Error::WithOurselves { .. }
             | Error::Deposed { .. } => return None,
         };
@@ -289,6 +292,8 @@ impl<'a> Task<'a> {
         match request {
             Request::Finalizers(finalizers) => self.set_finalizers(finalizers).await,
             Request::Apply(apply) => self.apply(apply).await,
+            Request::Create { id, desired } => self.create(id, desired).await,
+            Request::Patch(patch) => self.patch(patch).await,
             Request::Taken { id, owner } => {
                 Err(Error::Foreign { object: id.to_string(), owner: owner.clone() })
             }

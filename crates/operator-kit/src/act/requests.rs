@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::{Deed, Error, difference, finalizer, status};
 use crate::object::{ObjectId, ObjectKey};
 use crate::ownership::Ownership;
-use crate::plan::{Absence, Child, Deletion, Nudge, Plan};
+use crate::plan::{Absence, Child, Deletion, Nudge, Patch, Plan};
 use crate::product::Product;
 
 /// What never changes about a controller's objects.
@@ -33,6 +33,13 @@ pub(crate) enum Request {
     /// The object's own finalizers, as a whole.
     Finalizers(Vec<String>),
     Apply(Box<Apply>),
+    /// Made if it is not there; never changed.
+    Create {
+        id: ObjectId,
+        desired: Box<DynamicObject>,
+    },
+    /// Locked by what was seen.
+    Patch(Patch),
     /// The name is taken: nothing can be sent.
     Taken {
         id: ObjectId,
@@ -93,6 +100,8 @@ impl Request {
         match self {
             Request::Finalizers(finalizers) => format!("finalizers {}", finalizers.join(" ")),
             Request::Apply(apply) => format!("apply {} {}", apply.id, apply.hash),
+            Request::Create { id, .. } => format!("create {id}"),
+            Request::Patch(patch) => format!("patch {} {:?}", patch.id(), patch.fields),
             Request::Taken { id, .. } => format!("apply {id}, which is taken"),
             Request::Delete(deletion) => format!("delete {} {}", deletion.id(), deletion.uid),
             Request::Annotate { id, annotations, .. } => format!("annotate {id} {annotations:?}"),
@@ -103,9 +112,12 @@ impl Request {
 
     pub(crate) fn kind(&self) -> Deed {
         match self {
-            Request::Finalizers(_) | Request::Apply(_) | Request::Taken { .. } | Request::Status(_) => {
-                Deed::Make
-            }
+            Request::Finalizers(_)
+            | Request::Apply(_)
+            | Request::Create { .. }
+            | Request::Patch(_)
+            | Request::Taken { .. }
+            | Request::Status(_) => Deed::Make,
             Request::Delete(_) | Request::Annotate { .. } | Request::LetGo { .. } => Deed::Clear,
         }
     }
@@ -123,8 +135,19 @@ pub(crate) fn requests<S: Serialize, E>(
     live: &dyn Fn(&ObjectId) -> Option<DynamicObject>,
 ) -> Result<Vec<Request>, Error> {
     // Named one by one, so that a new part of a plan cannot be forgotten here. The driver takes the rest.
-    let Plan { children, deletions, finalizer, gone, status, nudges, interests: _, errands: _, wake_at: _ } =
-        plan;
+    let Plan {
+        children,
+        creations,
+        patches,
+        deletions,
+        finalizer,
+        gone,
+        status,
+        nudges,
+        interests: _,
+        errands: _,
+        wake_at: _,
+    } = plan;
     let status = saying(terms, object, status)?;
     let finalizers = finalizer::change(&object.metadata, terms.finalizer, *finalizer);
     let mut requests = Vec::new();
@@ -137,7 +160,13 @@ pub(crate) fn requests<S: Serialize, E>(
         }
         None => {}
     }
-    requests.extend(children.iter().filter_map(|child| apply(terms, object, child, live)));
+    for child in children {
+        requests.extend(apply(terms, object, child, live)?);
+    }
+    for child in creations {
+        requests.extend(create(terms, object, child, live)?);
+    }
+    requests.extend(patches.iter().cloned().map(Request::Patch));
     requests.extend(deletions.iter().cloned().map(Request::Delete));
     requests.extend(nudges.iter().filter_map(|nudge| annotate(nudge, live)));
     requests.extend(last);
@@ -157,25 +186,50 @@ pub(super) fn saying<S: Serialize>(
     Ok(status::differs(current, &status, terms.clocks).then_some(Request::Status(status)))
 }
 
+/// A child as it is sent: it says whose it is.
+fn desired(terms: &Terms, owner: &DynamicObject, child: &Child) -> Result<DynamicObject, Error> {
+    let unwritable = |why: &str| Error::Unwritable { object: child.id().to_string(), why: why.to_owned() };
+    let mut desired = child.object().map_err(unwritable)?;
+    terms.ownership.mark(&mut desired.metadata, &owner.metadata, &terms.resource);
+    Ok(desired)
+}
+
+/// What stands in the way of a child: a namesake of somebody else.
+fn taken(terms: &Terms, owner: &DynamicObject, id: &ObjectId, live: &DynamicObject) -> Option<Request> {
+    let is_ours = terms.ownership.holds(&live.metadata, owner.metadata.uid.as_deref());
+    (!is_ours).then(|| Request::Taken { id: id.clone(), owner: terms.ownership.owner_of(&live.metadata) })
+}
+
 fn apply(
     terms: &Terms,
     owner: &DynamicObject,
     child: &Child,
     live: &dyn Fn(&ObjectId) -> Option<DynamicObject>,
-) -> Option<Request> {
-    let id = child.id();
-    let mut desired = child.object.clone();
-    terms.ownership.mark(&mut desired.metadata, &owner.metadata, &terms.resource);
+) -> Result<Option<Request>, Error> {
+    let (id, mut desired) = (child.id(), desired(terms, owner, child)?);
     let hash = difference::mark(&mut desired, terms.product);
     let Some(live) = live(&id) else {
-        return Some(Request::Apply(Box::new(Apply { id, desired, hash, seen: None, place: None })));
+        return Ok(Some(Request::Apply(Box::new(Apply { id, desired, hash, seen: None, place: None }))));
     };
-    if !terms.ownership.holds(&live.metadata, owner.metadata.uid.as_deref()) {
-        return Some(Request::Taken { id, owner: terms.ownership.owner_of(&live.metadata) });
+    if let Some(taken) = taken(terms, owner, &id, &live) {
+        return Ok(Some(taken));
     }
-    let place = difference::first(&desired, &live)?;
+    let Some(place) = difference::first(&desired, &live) else { return Ok(None) };
     let seen = Some(Seen::of(&live.metadata, terms.product));
-    Some(Request::Apply(Box::new(Apply { id, desired, hash, seen, place: Some(place) })))
+    Ok(Some(Request::Apply(Box::new(Apply { id, desired, hash, seen, place: Some(place) }))))
+}
+
+fn create(
+    terms: &Terms,
+    owner: &DynamicObject,
+    child: &Child,
+    live: &dyn Fn(&ObjectId) -> Option<DynamicObject>,
+) -> Result<Option<Request>, Error> {
+    let (id, desired) = (child.id(), desired(terms, owner, child)?);
+    Ok(match live(&id) {
+        Some(live) => taken(terms, owner, &id, &live),
+        None => Some(Request::Create { id, desired: Box::new(desired) }),
+    })
 }
 
 /// Unless the marks are there already, or the object is not.
@@ -225,7 +279,7 @@ mod tests {
     fn plan(finalizer: Finalizer, status: &Value) -> Plan<Value> {
         let marks = [("look".to_owned(), "again".to_owned())].into();
         Plan {
-            children: vec![Child::new::<Pod>("shop", "web").spec(json!({"a": 1}))],
+            children: vec![Child::new::<Pod>(&key()).spec(json!({"a": 1}))],
             deletions: vec![Deletion::new::<Secret>(key(), "s", Dependents::GoToo)],
             nudges: vec![Nudge::new::<Pod>(key(), marks)],
             gone: vec![Absence::of::<Pod>(key())],
@@ -249,7 +303,7 @@ mod tests {
 
     /// The Pod as the plan wants it.
     fn as_wanted() -> DynamicObject {
-        let mut wanted = plan(Finalizer::Hold, &json!({})).children.remove(0).object;
+        let mut wanted = plan(Finalizer::Hold, &json!({})).children.remove(0).object().unwrap();
         let owner = object(&[], &Value::Null);
         terms().ownership.mark(&mut wanted.metadata, &owner.metadata, &terms().resource);
         difference::mark(&mut wanted, TESTED);
@@ -316,12 +370,40 @@ mod tests {
     }
 
     #[test]
+    fn what_was_created_once_is_left_as_it_is() {
+        let child = Child::of(&ConfigMap {
+            metadata: ObjectMeta { name: Some("web".to_owned()), ..ObjectMeta::default() },
+            data: Some([("a".to_owned(), "1".to_owned())].into()),
+            ..ConfigMap::default()
+        });
+        assert_eq!(child.at("/data/a"), Some(&json!("1")));
+        let owner = object(&[FINALIZER], &Value::Null);
+        let created =
+            |live: Option<DynamicObject>| create(&terms(), &owner, &child, &|_| live.clone()).unwrap();
+        let Some(Request::Create { id, desired }) = created(None) else { panic!("it is not there") };
+        assert_eq!((id.to_string(), &desired.data["data"]["a"]), ("ConfigMap web".to_owned(), &json!("1")));
+        assert_eq!(desired.metadata.labels.unwrap()[OWNER], "u", "whose it is");
+        assert_eq!(created(Some(pod("u", &json!({})))), None, "it is there, and other than it was made");
+        assert!(matches!(created(Some(pod("theirs", &json!({})))), Some(Request::Taken { .. })));
+    }
+
+    #[test]
+    fn a_child_that_cannot_be_written_down_is_an_error_and_not_half_a_child() {
+        let child = Child::new::<Pod>(&key()).spec(std::collections::BTreeMap::from([(vec![1], 1)]));
+        let refused = apply(&terms(), &object(&[], &Value::Null), &child, &|_| None).unwrap_err();
+        assert_eq!(refused.to_string(), "failed to write down Pod shop/web: key must be a string");
+    }
+
+    #[test]
     fn the_same_deed_is_known_again_whatever_it_is_locked_by() {
         let deed = |version: &str, spec: Value| {
             let mut there = pod("u", &json!({}));
             there.metadata.resource_version = Some(version.to_owned());
-            let child = Child::new::<Pod>("shop", "web").spec(spec);
-            apply(&terms(), &object(&[], &Value::Null), &child, &|_| Some(there.clone())).unwrap().deed()
+            let child = Child::new::<Pod>(&key()).spec(spec);
+            apply(&terms(), &object(&[], &Value::Null), &child, &|_| Some(there.clone()))
+                .unwrap()
+                .unwrap()
+                .deed()
         };
         assert_eq!(deed("7", json!({"a": 2})), deed("8", json!({"a": 2})));
         assert_ne!(deed("7", json!({"a": 2})), deed("7", json!({"a": 3})));

@@ -47,7 +47,7 @@ fn object() -> DynamicObject {
 }
 
 fn plan() -> Plan<serde_json::Value> {
-    let child = Child::new::<Pod>("shop", "web").spec(json!({"a": 1}));
+    let child = Child::new::<Pod>(&ObjectKey::namespaced("shop", "web")).spec(json!({"a": 1}));
     Plan { children: vec![child], ..Plan::only_status(Finalizer::Hold, json!({"said": true})) }
 }
 
@@ -130,4 +130,37 @@ async fn a_child_that_was_made_for_an_object_that_is_gone_is_deleted() {
     for gone in [json!([]), namesake] {
         assert_eq!(asked_after(list(gone)).await, [&before[..], &[Method::DELETE]].concat());
     }
+}
+
+/// What becomes of a child that is to be created where one of this owner already is, and which methods were used.
+async fn created_beside(owner: &str) -> (Outcome, Vec<Method>) {
+    let meta = json!({"name": "web", "namespace": "shop", "uid": "child", "resourceVersion": "9",
+        "labels": {"example.org/owner": owner}});
+    let (client, asked) = testing::answering(move |method| match *method {
+        Method::POST => testing::status(409),
+        _ => {
+            let kind =
+                json!({"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata", "metadata": meta});
+            (StatusCode::OK, kind)
+        }
+    });
+    let actor = testing::actor(client);
+    let Plan { children, .. } = plan();
+    let plan: Plan<_> = Plan { creations: children, ..Plan::only_status(Finalizer::Hold, json!({})) };
+    let requests = actor.requests(&object(), &plan, &Caches::default()).unwrap();
+    let outcome = actor.carry_out(&object(), &requests, &[], "r1").await;
+    let asked = asked.lock().unwrap();
+    (outcome, asked.iter().map(|(method, _)| method.clone()).collect())
+}
+
+#[tokio::test]
+async fn what_is_there_already_was_created_if_it_is_ours() {
+    // Finalizer, the child, whose it is, status.
+    let (ours, asked) = created_beside("ours").await;
+    assert_eq!(asked, [Method::PATCH, Method::POST, Method::GET, Method::PATCH]);
+    let wrote =
+        ours.expectations.iter().find(|known| known.id.resource.kind == "Pod").map(|known| &known.wrote);
+    assert_eq!(wrote, Some(&Wrote::Version("9".to_owned())), "{:?}", ours.errors);
+    let (theirs, _) = created_beside("theirs").await;
+    assert!(matches!(theirs.errors.as_slice(), [Error::Foreign { .. }]), "{:?}", theirs.errors);
 }

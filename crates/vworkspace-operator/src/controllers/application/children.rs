@@ -177,7 +177,7 @@ impl<'a> Order<'a> {
     pub(crate) fn candidate(&self) -> Option<Child> {
         let spec = self.specs.source.clone().filter(|_| self.is_oci())?;
         let key = candidate_key(self.wish.app);
-        let child = Child::new::<OciRepository>(&self.wish.release.namespace, &key.name).spec(spec);
+        let child = Child::new::<OciRepository>(&key).spec(spec);
         Some(marked(self.wish.app, child, Digests { change: None, source: self.source() }))
     }
 
@@ -205,12 +205,12 @@ impl<'a> Order<'a> {
 
     fn children_from(&self, source: Option<Value>) -> Vec<Child> {
         let Wish { app, release, .. } = self.wish;
-        let (name, namespace) = (release.name.as_str(), release.namespace.as_str());
+        let key = ObjectKey::namespaced(&release.namespace, &release.name);
         let source = source.map(|spec| match self.wish.source_kind() {
-            ChartSourceKind::OciRepository => Child::new::<OciRepository>(namespace, name).spec(spec),
-            ChartSourceKind::HelmRepository => Child::new::<HelmRepository>(namespace, name).spec(spec),
+            ChartSourceKind::OciRepository => Child::new::<OciRepository>(&key).spec(spec),
+            ChartSourceKind::HelmRepository => Child::new::<HelmRepository>(&key).spec(spec),
         });
-        let release = Child::new::<HelmRelease>(namespace, name).spec(self.specs.release.clone());
+        let release = Child::new::<HelmRelease>(&key).spec(&self.specs.release);
         let of_source = Digests { change: None, source: self.source() };
         let of_release = Digests { change: Some(self.change()), ..of_source };
         let source = source.map(|source| marked(app, source, of_source));
@@ -348,7 +348,6 @@ impl<'a> Wish<'a> {
 
 /// The release as it stands, only suspended or not.
 pub(crate) fn as_it_is(app: &ApplicationInstance, live: &HelmRelease, suspension: Suspension) -> Child {
-    let namespace = live.metadata.namespace.clone().unwrap_or_default();
     let mut spec = live.spec.clone();
     if let Some(spec) = spec.as_object_mut() {
         match suspension {
@@ -357,7 +356,7 @@ pub(crate) fn as_it_is(app: &ApplicationInstance, live: &HelmRelease, suspension
             Suspension::Off => spec.insert("suspend".to_owned(), false.into()),
         };
     }
-    let child = Child::new::<HelmRelease>(&namespace, &live.name_any());
+    let child = Child::new::<HelmRelease>(&ObjectKey::of_meta(&live.metadata));
     let digests = Digests { change: change_of(&live.metadata), source: source_asked_of(&live.metadata) };
     let child = marked(app, child, digests).spec(spec);
     match suspension {
