@@ -131,3 +131,13 @@ async fn a_child_that_was_made_for_an_object_that_is_gone_is_deleted() {
         assert_eq!(asked_after(list(gone)).await, [&before[..], &[Method::DELETE]].concat());
     }
 }
+
+#[tokio::test]
+async fn an_event_is_about_the_very_object() {
+    let (client, _) = testing::answering(|_| testing::status(404));
+    let (actor, object) = (testing::actor(client), object());
+    let about = Task::new(&actor, &object, "").reference();
+    let told =
+        [about.api_version, about.kind, about.namespace, about.name, about.uid, about.resource_version];
+    assert_eq!(told.map(Option::unwrap_or_default), ["v1", "ConfigMap", "shop", "web", "ours", "1"]);
+}
