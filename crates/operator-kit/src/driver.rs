@@ -32,6 +32,8 @@ use memory::{Memory, Pause, Wishes};
 
 /// What is under way when the operator is told to stop may take this long.
 const LAST_REQUESTS: Duration = Duration::from_millis(900);
+/// The watch shows our own writes within a second; one that takes this long is a trouble.
+const LATE: Duration = Duration::from_secs(60);
 /// A plan that wants to be woken in the past must not keep a core busy.
 const SHORTEST_NAP: Duration = Duration::from_secs(1);
 
@@ -240,7 +242,8 @@ impl<C: Controller> Driver<C> {
             self.errands.want(key, &[]);
             return (Ended::Gone, Next::Never);
         };
-        let object: DynamicObject = match kept.read() {
+        // Of one that nobody can read at least the head is there.
+        let object = match kept.head() {
             Ok(object) => object,
             Err(error) => {
                 note_unreadable(&kept.version, &error, memory);
@@ -259,7 +262,7 @@ impl<C: Controller> Driver<C> {
         }
         memory.expectations = self.unmet(std::mem::take(&mut memory.expectations));
         if let Some(awaited) = memory.expectations.first() {
-            debug!(child = %awaited.id, "waiting for the cache to show our own write");
+            tell_awaited(awaited);
             return (Ended::Waiting, Next::By(Instant::now() + LOOK_AGAIN));
         }
         let typed: C::Object = match kept.read() {
@@ -432,6 +435,16 @@ impl Desk {
 fn is_let_go(object: &DynamicObject, finalizer: &str) -> bool {
     let meta = &object.metadata;
     meta.deletion_timestamp.is_some() && !meta.finalizers.iter().flatten().any(|known| known == finalizer)
+}
+
+/// A watch that is late is no news; one that does not come is.
+fn tell_awaited(awaited: &Expectation) {
+    let waited = awaited.at.elapsed();
+    if waited < LATE {
+        debug!(child = %awaited.id, "waiting for the cache to show our own write");
+    } else {
+        warn!(child = %awaited.id, waited_s = waited.as_secs(), "the watch does not show our own write: is it alive?");
+    }
 }
 
 /// Each version that cannot be read is told once.

@@ -29,11 +29,13 @@ pub(crate) enum Wrote {
     Gone(String),
 }
 
+/// A DELETE is locked by uid, so to go on without having seen its end harms nothing. It never shows if the cluster was
+/// restored from a backup that has the object.
+const LONGEST_END: Duration = Duration::from_secs(60);
+
 /// What a cache shows of an object, as far as it matters here.
 struct Shown<'a> {
-    /// The version of the object, if it is there.
-    version: Option<&'a str>,
-    /// Whose it is.
+    /// Whose it is, if it is there.
     uid: Option<&'a str>,
     /// Everything up to this version has been seen.
     newest: u64,
@@ -49,42 +51,32 @@ impl Expectation {
         }
         // In this order: a cache that moves on in between is taken for older than it is, never for newer.
         let age = cache.age(&self.id.key);
-        let kept = cache.get(&self.id.key);
-        // Only an end asks for the uid; the version is known without unpacking.
+        // Only an end asks for the object.
         let object: Option<DynamicObject> = match &self.wrote {
-            Wrote::Gone(_) => kept.as_ref().and_then(|kept| kept.read().ok()),
+            Wrote::Gone(_) => cache.get(&self.id.key).and_then(|kept| kept.head().ok()),
             Wrote::Version(_) => None,
         };
-        self.is_met(&Shown {
-            version: kept.as_ref().map(|kept| &*kept.version),
-            uid: object.as_ref().and_then(|object| object.metadata.uid.as_deref()),
-            newest: age.newest,
-            went_back_at: age.went_back_at,
-        })
+        let uid = object.as_ref().and_then(|object| object.metadata.uid.as_deref());
+        self.is_met(&Shown { uid, newest: age.newest, went_back_at: age.went_back_at }, Instant::now())
     }
 
-    fn is_met(&self, shown: &Shown<'_>) -> bool {
+    fn is_met(&self, shown: &Shown<'_>, now: Instant) -> bool {
         // The cluster was restored from a backup: our write is not part of what it has now.
         let is_undone = shown.went_back_at.is_some_and(|went_back| went_back > self.at);
-        match (&self.wrote, shown.version) {
-            (Wrote::Gone(uid), _) => shown.uid != Some(uid),
-            (Wrote::Version(written), Some(seen)) => is_undone || reaches(seen, written),
-            // Gone again after our write, or not there yet: that depends on how far the cache has come.
-            (Wrote::Version(written), None) => {
-                is_undone || version_number(written).is_none_or(|written| shown.newest >= written)
+        is_undone
+            || match &self.wrote {
+                Wrote::Gone(uid) => {
+                    shown.uid != Some(uid) || now.saturating_duration_since(self.at) > LONGEST_END
+                }
+                // What happens to a kind is shown in its order. One whose versions are no numbers cannot be waited for.
+                Wrote::Version(written) => {
+                    version_number(written).is_none_or(|written| shown.newest >= written)
+                }
             }
-        }
     }
 }
 
-/// Versions of one kind count upwards; ones that are no numbers can only be compared for equality.
-fn reaches(seen: &str, written: &str) -> bool {
-    match (version_number(seen), version_number(written)) {
-        (Some(seen), Some(written)) => seen >= written,
-        _ => seen == written,
-    }
-}
-
+/// Versions of one kind count upwards.
 pub(crate) fn version_number(version: &str) -> Option<u64> {
     version.parse().ok()
 }
@@ -94,12 +86,6 @@ mod tests {
     use super::*;
     use crate::cache::Past;
     use crate::object::ObjectKey;
-
-    fn object(uid: &str, version: &str) -> DynamicObject {
-        serde_json::from_value(serde_json::json!({"apiVersion": "v1", "kind": "ConfigMap",
-            "metadata": {"name": "a", "uid": uid, "resourceVersion": version}}))
-        .unwrap()
-    }
 
     fn expectation(wrote: Wrote, at: Instant) -> Expectation {
         let resource = crate::object::resource_of::<k8s_openapi::api::core::v1::ConfigMap>();
@@ -131,55 +117,26 @@ mod tests {
     }
 
     #[test]
-    fn a_cache_is_fresh_when_it_shows_the_write_or_what_came_after_it() {
+    fn a_cache_is_fresh_when_it_has_come_as_far_as_the_write() {
         let at = Instant::now();
         let (before, after) = (at - Duration::from_secs(1), at + Duration::from_secs(1));
         let version = |version: &str| Wrote::Version(version.to_owned());
+        let gone = || Wrote::Gone("u".to_owned());
         let table = [
-            ("older version", version("10"), Some(object("u", "9")), 9, before, false),
-            ("our version", version("10"), Some(object("u", "10")), 10, before, true),
-            ("newer version", version("9"), Some(object("u", "10")), 10, before, true),
-            ("as a number, not as a text", version("9"), Some(object("u", "100")), 100, before, true),
-            ("not there yet", version("10"), None, 9, before, false),
-            ("deleted after our write", version("10"), None, 11, before, true),
-            (
-                "shown as before although a later list came in",
-                version("10"),
-                Some(object("u", "9")),
-                12,
-                before,
-                false,
-            ),
-            ("restored from a backup, and not in it", version("10"), None, 9, after, true),
-            (
-                "restored from a backup, and older in it",
-                version("10"),
-                Some(object("u", "8")),
-                9,
-                after,
-                true,
-            ),
-            ("a version that is no number", version("x"), None, 9, before, true),
-            (
-                "still shown after its deletion",
-                Wrote::Gone("u".into()),
-                Some(object("u", "9")),
-                9,
-                before,
-                false,
-            ),
-            ("gone", Wrote::Gone("u".into()), None, 9, before, true),
-            ("a namesake came after it", Wrote::Gone("u".into()), Some(object("v", "12")), 12, before, true),
+            ("not as far", version("10"), None, 9, before, after, false),
+            ("as far", version("10"), None, 10, before, after, true),
+            ("as a number, not as a text", version("9"), None, 100, before, after, true),
+            ("restored from a backup", version("10"), None, 9, after, after, true),
+            ("a version that is no number", version("x"), None, 9, before, after, true),
+            ("still shown after its deletion", gone(), Some("u"), 9, before, after, false),
+            ("gone", gone(), None, 9, before, after, true),
+            ("a namesake came after it", gone(), Some("v"), 12, before, after, true),
+            ("back from a backup", gone(), Some("u"), 5, after, after, true),
+            ("shown for ever", gone(), Some("u"), 12, before, after + LONGEST_END, true),
         ];
-        for (name, wrote, object, newest, went_back_at, expected) in table {
-            let meta = object.as_ref().map(|object| &object.metadata);
-            let shown = Shown {
-                version: meta.and_then(|meta| meta.resource_version.as_deref()),
-                uid: meta.and_then(|meta| meta.uid.as_deref()),
-                newest,
-                went_back_at: Some(went_back_at),
-            };
-            assert_eq!(expectation(wrote, at).is_met(&shown), expected, "{name}");
+        for (name, wrote, uid, newest, went_back_at, now, expected) in table {
+            let shown = Shown { uid, newest, went_back_at: Some(went_back_at) };
+            assert_eq!(expectation(wrote, at).is_met(&shown, now), expected, "{name}");
         }
     }
 }

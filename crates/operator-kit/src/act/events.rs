@@ -186,8 +186,8 @@ mod tests {
         transitions(before, after).into_iter().map(|event| (event.reason, event.type_)).collect()
     }
 
-    #[test]
-    fn another_message_is_another_event_and_warnings_are_counted_by_themselves() {
+    #[tokio::test]
+    async fn another_message_is_another_event_and_warnings_are_counted_by_themselves() {
         let before = status(&[("Ready", "True", "HelmReleaseReady")]);
         let failed = status(&[("Ready", "False", "Installing"), ("Blocked", "True", "MissingSecret")]);
         let mut other = failed.clone();
@@ -196,6 +196,10 @@ mod tests {
         let about = ObjectReference { uid: Some("u".to_owned()), ..ObjectReference::default() };
         let [usual, warning] = failed.as_slice() else { panic!("{} events", failed.len()) };
         assert_eq!((usual.type_, warning.type_), (EventType::Normal, EventType::Warning));
+        let (client, _) = crate::act::testing::answering(|_| crate::act::testing::status(404));
+        let announcer = Announcer::new(client, "test".to_owned());
+        let sent = |event| announcer.first(event, &about, "e".to_owned(), Timestamp::UNIX_EPOCH).type_;
+        assert_eq!((sent(usual).as_deref(), sent(warning).as_deref()), (Some("Normal"), Some("Warning")));
         assert_eq!(same_as(usual, &about), same_as(&other[0], &about), "the same words");
         assert_ne!(same_as(warning, &about), same_as(&other[1], &about), "other words");
         assert_ne!(counted_with(usual, &about), counted_with(warning, &about));

@@ -67,7 +67,7 @@ impl Task<'_> {
             PatchParams { field_manager: Some(self.actor.manager.clone()), ..PatchParams::default() };
         let written =
             self.write("patch the finalizers of", &id, api.patch(&id.key.name, &params, &patch)).await?;
-        self.expect_own(&written);
+        self.expect_own(&written.metadata);
         Ok(())
     }
 }

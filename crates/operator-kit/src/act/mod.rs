@@ -15,7 +15,7 @@ pub(crate) mod testing;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ObjectReference;
-use kube::api::DynamicObject;
+use kube::api::{DynamicObject, ObjectMeta};
 use kube::core::ApiResource;
 use kube::{Api, Client};
 use serde::Serialize;
@@ -376,9 +376,9 @@ impl<'a> Task<'a> {
     }
 
     /// Our own object has a new version.
-    fn expect_own(&mut self, written: &DynamicObject) {
-        self.version.clone_from(&written.metadata.resource_version);
-        if let Some(version) = &written.metadata.resource_version {
+    fn expect_own(&mut self, written: &ObjectMeta) {
+        self.version.clone_from(&written.resource_version);
+        if let Some(version) = &written.resource_version {
             self.expect(self.id(), Wrote::Version(version.clone()));
         }
     }

@@ -164,3 +164,13 @@ async fn what_is_there_already_was_created_if_it_is_ours() {
     let (theirs, _) = created_beside("theirs").await;
     assert!(matches!(theirs.errors.as_slice(), [Error::Foreign { .. }]), "{:?}", theirs.errors);
 }
+
+#[tokio::test]
+async fn an_event_is_about_the_very_object() {
+    let (client, _) = testing::answering(|_| testing::status(404));
+    let (actor, object) = (testing::actor(client), object());
+    let about = Task::new(&actor, &object, "").reference();
+    let told =
+        [about.api_version, about.kind, about.namespace, about.name, about.uid, about.resource_version];
+    assert_eq!(told.map(Option::unwrap_or_default), ["v1", "ConfigMap", "shop", "web", "ours", "1"]);
+}

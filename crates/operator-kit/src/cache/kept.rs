@@ -10,6 +10,7 @@ use lz4_flex::block::{compress_with_dict, decompress_with_dict};
 use serde::de::{DeserializeOwned, Error as _};
 use serde_json::Value;
 
+use super::incoming::{self, Incoming};
 use crate::object::ObjectKey;
 
 /// The packer looks back no further.
@@ -31,9 +32,18 @@ pub(crate) struct Kept {
 impl Kept {
     /// Reads it as what it should be.
     pub(crate) fn read<K: DeserializeOwned>(&self) -> Result<K, serde_json::Error> {
-        let text = decompress_with_dict(&self.packed, self.length, &self.sample)
-            .map_err(serde_json::Error::custom)?;
+        let text = self.text()?;
         serde_json::from_slice(&text).or_else(|_| explained(serde_json::from_slice(&text)?))
+    }
+
+    /// Reads as much of it as can be read.
+    pub(crate) fn head(&self) -> Result<DynamicObject, serde_json::Error> {
+        let text = self.text()?;
+        serde_json::from_slice(&text).or_else(|_| incoming::head(&String::from_utf8_lossy(&text)))
+    }
+
+    fn text(&self) -> Result<Vec<u8>, serde_json::Error> {
+        decompress_with_dict(&self.packed, self.length, &self.sample).map_err(serde_json::Error::custom)
     }
 }
 
@@ -58,9 +68,12 @@ impl Packer {
         Self { sample: Mutex::new(Arc::from([])) }
     }
 
-    pub(crate) fn pack(&self, object: &DynamicObject, names: Vec<ObjectKey>) -> Kept {
-        // What came as JSON can be written as JSON.
-        let text = serde_json::to_vec(object).unwrap_or_default();
+    pub(crate) fn pack(&self, Incoming { object, text }: &Incoming, names: Vec<ObjectKey>) -> Kept {
+        let text = match text {
+            Some(text) => text.as_bytes().to_vec(),
+            // What came as JSON can be written as JSON.
+            None => serde_json::to_vec(object).unwrap_or_default(),
+        };
         let sample = self.sample_for(&text);
         Kept {
             version: object.metadata.resource_version.as_deref().unwrap_or_default().into(),
@@ -100,7 +113,7 @@ mod tests {
         for words in [json!(null), json!({"a": [1, "x", null, true]}), json!({"b": long}), json!({"a": [1]})]
         {
             let came = object("a", &words);
-            let kept = packer.pack(&came, Vec::new());
+            let kept = packer.pack(&came.clone().into(), Vec::new());
             assert_eq!(kept.read::<DynamicObject>().unwrap(), came);
             assert_eq!(&*kept.version, "7");
         }
@@ -117,8 +130,8 @@ mod tests {
                 .collect();
             json!({ "conditions": conditions })
         };
-        let first = packer.pack(&object("app-1", &words(1)), Vec::new());
-        let second = packer.pack(&object("app-2", &words(2)), Vec::new());
+        let first = packer.pack(&object("app-1", &words(1)).into(), Vec::new());
+        let second = packer.pack(&object("app-2", &words(2)).into(), Vec::new());
         assert!(second.packed.len() * 4 < second.length, "{} of {}", second.packed.len(), second.length);
         assert!(
             second.packed.len() * 2 < first.packed.len(),
@@ -135,8 +148,17 @@ mod tests {
             #[serde(rename = "spec")]
             _spec: u8,
         }
-        let kept = Packer::new().pack(&object("a", &json!("text")), Vec::new());
+        let kept = Packer::new().pack(&object("a", &json!("text")).into(), Vec::new());
         let told = kept.read::<Strict>().unwrap_err().to_string();
         assert_eq!(told, "spec: invalid type: string \"text\", expected u8");
+    }
+
+    #[test]
+    fn of_what_cannot_be_read_the_head_is_known_and_why_it_cannot() {
+        let incoming = Incoming::read(&incoming::tests::deep("a", "7")).unwrap();
+        let kept = Packer::new().pack(&incoming, Vec::new());
+        assert_eq!(kept.head().unwrap().metadata.name.as_deref(), Some("a"));
+        let told = kept.read::<DynamicObject>().unwrap_err().to_string();
+        assert!(told.starts_with("recursion limit exceeded"), "{told}");
     }
 }

@@ -7,6 +7,7 @@ use kube::api::DynamicObject;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use super::incoming::Incoming;
 use super::kept::{Kept, Packer};
 use crate::controller::Names;
 use crate::freshness::version_number;
@@ -52,8 +53,9 @@ struct Contents {
 #[derive(Debug)]
 struct PartState {
     progress: Progress,
-    /// What a list that is still coming in has brought so far.
+    /// What a list that is still coming in has brought so far, and since when.
     incoming: Objects,
+    incoming_since: Option<Instant>,
     /// Everything up to this version has been shown. Another part may be ahead of it.
     newest: u64,
     /// When it last went back to an earlier version.
@@ -62,7 +64,13 @@ struct PartState {
 
 impl Default for PartState {
     fn default() -> Self {
-        Self { progress: Progress::Starting, incoming: BTreeMap::new(), newest: 0, went_back_at: None }
+        Self {
+            progress: Progress::Starting,
+            incoming: BTreeMap::new(),
+            incoming_since: None,
+            newest: 0,
+            went_back_at: None,
+        }
     }
 }
 
@@ -80,12 +88,6 @@ impl Contents {
     /// The part that an object belongs to.
     fn part_of(&self, key: &ObjectKey) -> Option<&PartState> {
         self.parts.get(&key.namespace).or_else(|| self.parts.get(&None))
-    }
-
-    /// A watch has come as far as this version of an object.
-    fn advance(&mut self, key: &ObjectKey, version: &str) {
-        let part = if self.parts.contains_key(&key.namespace) { key.namespace.clone() } else { None };
-        self.part(&part).reach(version);
     }
 
     /// Takes the objects of a part out.
@@ -142,6 +144,8 @@ pub(crate) enum Listed {
     Again(Vec<Arc<Kept>>),
     /// The same after a time in which it could not be listed: that it can be is news for everybody.
     Back(Vec<Arc<Kept>>),
+    /// The same of a list from before what was seen, which had to be taken.
+    Restored(Vec<Arc<Kept>>),
     /// It is from before this version, which was seen: nothing of it was taken.
     Past(u64),
 }
@@ -181,9 +185,9 @@ impl KindCache {
         self.read().objects.get(key).cloned()
     }
 
-    /// An object as it came.
+    /// An object as it came, as far as it can be read.
     pub(crate) fn object(&self, key: &ObjectKey) -> Option<DynamicObject> {
-        self.get(key)?.read().ok()
+        self.get(key)?.head().ok()
     }
 
     /// How new the part is that holds `key`.
@@ -219,42 +223,48 @@ impl KindCache {
 
     /// A list of this part is about to be asked for.
     pub(crate) fn begin_list(&self, part: &Part) {
+        let mut contents = self.write();
+        let state = contents.part(part);
+        (state.incoming, state.incoming_since) = (BTreeMap::new(), Some(Instant::now()));
+    }
+
+    /// The list did not come in.
+    pub(crate) fn drop_list(&self, part: &Part) {
         self.write().part(part).incoming = BTreeMap::new();
     }
 
     /// One object of the list.
-    pub(crate) fn list_item(&self, part: &Part, object: &DynamicObject) {
-        let kept = self.pack(object);
-        self.write().part(part).incoming.insert(ObjectKey::of(object), kept);
+    pub(crate) fn list_item(&self, part: &Part, incoming: &Incoming) {
+        let kept = self.pack(incoming);
+        self.write().part(part).incoming.insert(ObjectKey::of(&incoming.object), kept);
     }
 
     /// The list is complete and shows everything up to its version: tells what differs from before, also what is gone.
     pub(crate) fn end_list(&self, part: &Part, version: &str, past: Past) -> Listed {
-        let (listed, progress) = {
-            let mut contents = self.write();
-            let incoming = std::mem::take(&mut contents.part(part).incoming);
-            let state = contents.part(part);
-            let (seen, listed) = (state.newest, number_of(version));
-            if listed < seen {
-                if past == Past::Refused {
-                    return Listed::Past(seen);
-                }
-                state.went_back_at = Some(Instant::now());
+        let mut contents = self.write();
+        let state = contents.part(part);
+        let (incoming, since) = (std::mem::take(&mut state.incoming), state.incoming_since.take());
+        let (seen, listed) = (state.newest, number_of(version));
+        let goes_back = listed < seen;
+        if goes_back {
+            if past == Past::Refused {
+                return Listed::Past(seen);
             }
-            state.newest = listed;
-            let former = std::mem::replace(&mut state.progress, Progress::Synced);
-            let before = contents.take_part(part);
-            let listed = match former {
-                Progress::Starting | Progress::NotInstalled => Listed::First(incoming.len()),
-                Progress::Synced => Listed::Again(differences(&before, &incoming)),
-                Progress::Unlisted(_) => Listed::Back(differences(&before, &incoming)),
-            };
-            for (key, kept) in incoming {
-                contents.insert(key, kept);
-            }
-            (listed, contents.progress())
+            state.went_back_at = since;
+        }
+        state.newest = listed;
+        let former = std::mem::replace(&mut state.progress, Progress::Synced);
+        let before = contents.take_part(part);
+        let listed = match former {
+            _ if goes_back => Listed::Restored(differences(&before, &incoming)),
+            Progress::Starting | Progress::NotInstalled => Listed::First(incoming.len()),
+            Progress::Synced => Listed::Again(differences(&before, &incoming)),
+            Progress::Unlisted(_) => Listed::Back(differences(&before, &incoming)),
         };
-        self.progress.send_replace(progress);
+        for (key, kept) in incoming {
+            contents.insert(key, kept);
+        }
+        self.progress.send_replace(contents.progress());
         listed
     }
 
@@ -264,50 +274,42 @@ impl KindCache {
     }
 
     /// A watch shows an object as it is now.
-    pub(crate) fn put(&self, object: &DynamicObject) {
-        let kept = self.pack(object);
+    pub(crate) fn put(&self, part: &Part, incoming: &Incoming) {
+        let kept = self.pack(incoming);
         let mut contents = self.write();
-        let key = ObjectKey::of(object);
-        contents.advance(&key, &kept.version);
-        contents.insert(key, kept);
+        contents.part(part).reach(&kept.version);
+        contents.insert(ObjectKey::of(&incoming.object), kept);
     }
 
     /// A watch shows that an object is gone.
-    pub(crate) fn remove(&self, object: &DynamicObject) {
+    pub(crate) fn remove(&self, part: &Part, object: &DynamicObject) {
         let mut contents = self.write();
-        let version = object.metadata.resource_version.as_deref().unwrap_or_default();
-        let key = ObjectKey::of(object);
-        contents.advance(&key, version);
-        contents.remove(&key);
+        contents.part(part).reach(object.metadata.resource_version.as_deref().unwrap_or_default());
+        contents.remove(&ObjectKey::of(object));
     }
 
-    fn pack(&self, object: &DynamicObject) -> Arc<Kept> {
-        let names = self.names.iter().flat_map(|names| names(object)).collect();
-        Arc::new(self.packer.pack(object, names))
+    fn pack(&self, incoming: &Incoming) -> Arc<Kept> {
+        let names = self.names.iter().flat_map(|names| names(&incoming.object)).collect();
+        Arc::new(self.packer.pack(incoming, names))
     }
 
     /// The cluster does not have the kind (any more): tells what was there.
     pub(crate) fn not_installed(&self, part: &Part) -> Vec<Arc<Kept>> {
-        let (gone, progress) = {
-            let mut contents = self.write();
-            *contents.part(part) = PartState { progress: Progress::NotInstalled, ..PartState::default() };
-            (contents.take_part(part), contents.progress())
-        };
-        self.progress.send_replace(progress);
+        let mut contents = self.write();
+        contents.part(part).progress = Progress::NotInstalled;
+        let gone = contents.take_part(part);
+        self.progress.send_replace(contents.progress());
         gone.into_values().collect()
     }
 
     /// The API server does not show this part; tells whether that is new. What was seen before is kept for a comparison with
     /// the next list, but counts for nothing.
     pub(crate) fn unlisted(&self, part: &Part, why: &str) -> bool {
-        let (is_new, progress) = {
-            let mut contents = self.write();
-            let state = contents.part(part);
-            let is_new = !matches!(state.progress, Progress::Unlisted(_));
-            state.progress = Progress::Unlisted(why.into());
-            (is_new, contents.progress())
-        };
-        self.progress.send_replace(progress);
+        let mut contents = self.write();
+        let state = contents.part(part);
+        let is_new = !matches!(state.progress, Progress::Unlisted(_));
+        state.progress = Progress::Unlisted(why.into());
+        self.progress.send_replace(contents.progress());
         is_new
     }
 
@@ -329,7 +331,7 @@ impl KindCache {
         found.filter_map(|(_, key)| Some((key.clone(), Arc::clone(contents.objects.get(key)?)))).collect()
     }
 
-    // A panic elsewhere leaves whole values behind: every write below is one assignment or insert.
+    // Nothing that is done under the lock can panic.
     fn read(&self) -> RwLockReadGuard<'_, Contents> {
         self.contents.read().unwrap_or_else(PoisonError::into_inner)
     }

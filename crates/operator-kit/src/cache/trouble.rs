@@ -12,6 +12,10 @@ use crate::fault::{Fault, fault, is_answer, words};
 const SLOWEST_RETRY: Duration = Duration::from_secs(10);
 /// So often a list from the past is refused; an API server that lags has caught up by then.
 const MOST_REFUSED: u32 = 6;
+/// A stream that breaks as often in a row is helped by a list: that mends it, or tells what is wrong.
+const MOST_RESUMED: u32 = 6;
+/// The API server does not know any more what happened since a version.
+pub(super) const GONE: u16 = 410;
 /// Streams that break more often than this are not every-day life.
 const LIFE: Duration = Duration::from_secs(10);
 
@@ -19,9 +23,9 @@ const LIFE: Duration = Duration::from_secs(10);
 #[derive(Debug, Default)]
 pub(super) struct Trouble {
     failures: u32,
-    /// What was told loudly.
-    pub(super) told: Option<Fault>,
-    /// How many lists from the past were refused in a row.
+    /// What was told last, and how often in a row.
+    told: Option<(Fault, u32)>,
+    /// How many lists from the past were refused since one was taken.
     refused: u32,
     /// Since when the API server, where it answered at all, has answered with errors.
     since: Option<Instant>,
@@ -33,17 +37,34 @@ pub(super) struct Trouble {
 impl Trouble {
     /// The watch has ended with this: how long to wait before the next try.
     pub(super) fn after(&mut self, failed: &Failed, now: Instant, what: &str) -> Duration {
-        // An API server that was away counts for nothing here.
-        self.refused = if failed.is_past { self.refused.saturating_add(1) } else { 0 };
+        self.refused = self.refused.saturating_add(failed.is_past.into());
         // One that is away in between has not changed its mind.
         self.since = self.since.or(failed.is_answer.then_some(now));
         self.failures = self.failures.saturating_add(1);
         backoff::delay(self.failures, what).min(SLOWEST_RETRY)
     }
 
-    /// A list came in.
-    pub(super) fn is_over(&mut self) {
-        (self.failures, self.told, self.refused, self.since) = (0, None, 0, None);
+    /// A list came in. Whether it can be watched as well is another question.
+    pub(super) fn is_listed(&mut self) {
+        (self.refused, self.since) = (0, None);
+    }
+
+    /// A watch has begun.
+    pub(super) fn is_watching(&mut self) {
+        (self.failures, self.told) = (0, None);
+    }
+
+    /// How often this was told in a row, with this time.
+    pub(super) fn tells(&mut self, fault: Fault) -> u32 {
+        let before = self.told.filter(|(known, _)| *known == fault).map_or(0, |(_, times)| times);
+        let times = before.saturating_add(1);
+        self.told = Some((fault, times));
+        times
+    }
+
+    /// Whether the stream has broken so often that only a list helps.
+    pub(super) fn needs_a_list(&self) -> bool {
+        self.breaks > 0 && self.breaks.is_multiple_of(MOST_RESUMED)
     }
 
     /// The stream broke: how long to wait before it is taken up again. The first time not at all.
@@ -72,24 +93,40 @@ pub(super) struct Failed {
     is_past: bool,
     /// The API server said so; otherwise it is away.
     is_answer: bool,
+    /// The version is too old to go on from it.
+    pub(super) is_expired: bool,
 }
 
 impl Failed {
+    fn other(message: String) -> Self {
+        Self { fault: Fault::Other, message, is_past: false, is_answer: true, is_expired: false }
+    }
+
     pub(super) fn of_the_past(listed: &str, seen: u64) -> Self {
         let message =
             format!("the list is of version {listed}, and version {seen} was seen: does the API server lag?");
-        Self { fault: Fault::Other, message, is_past: true, is_answer: false }
+        Self { is_past: true, is_answer: false, ..Self::other(message) }
     }
 
     pub(super) fn without_version() -> Self {
-        let message = "the list has no resourceVersion from which it could be watched".to_owned();
-        Self { fault: Fault::Other, message, is_past: false, is_answer: false }
+        Self::other("the list has no resourceVersion from which it could be watched".to_owned())
+    }
+
+    pub(super) fn without_answer() -> Self {
+        let message = "no answer came in time".to_owned();
+        Self { fault: Fault::Unreachable, is_answer: false, ..Self::other(message) }
+    }
+
+    pub(super) fn unreadable(error: &serde_json::Error) -> Self {
+        Self::other(format!("the answer cannot be read: {error}"))
     }
 }
 
 impl From<kube::Error> for Failed {
     fn from(error: kube::Error) -> Self {
-        Self { fault: fault(&error), message: words(&error), is_past: false, is_answer: is_answer(&error) }
+        let is_expired = matches!(&error, kube::Error::Api(status) if status.code == GONE);
+        let (fault, is_answer) = (fault(&error), is_answer(&error));
+        Self { fault, is_answer, is_expired, ..Self::other(words(&error)) }
     }
 }
 
@@ -100,7 +137,7 @@ mod tests {
     const LONG: Duration = Duration::from_secs(60);
 
     fn failed(is_answer: bool, is_past: bool) -> Failed {
-        Failed { fault: Fault::Other, message: String::new(), is_past, is_answer }
+        Failed { is_past, is_answer, ..Failed::other(String::new()) }
     }
 
     #[test]
@@ -116,7 +153,7 @@ mod tests {
         }
         let mut trouble = Trouble::default();
         trouble.after(&failed(true, false), start, "x");
-        trouble.is_over();
+        trouble.is_listed();
         trouble.after(&failed(true, false), later, "x");
         assert!(!trouble.is_lasting(later, LONG), "it could be had in between");
     }
@@ -129,20 +166,43 @@ mod tests {
         let third = trouble.broken(start + second, "x");
         assert!(Duration::ZERO < second && second < third, "{second:?} {third:?}");
         // A list that comes in between proves nothing: an expired version is found out after it.
-        trouble.is_over();
+        trouble.is_listed();
         assert!(trouble.broken(start + second + third, "x") > third);
         assert_eq!(trouble.broken(start + Duration::from_secs(3600), "x"), Duration::ZERO, "long ago");
     }
 
     #[test]
-    fn lists_from_the_past_are_counted_in_a_row() {
+    fn lists_from_the_past_are_counted_until_one_is_taken() {
         let (mut trouble, now) = (Trouble::default(), Instant::now());
         for _ in 0..MOST_REFUSED {
             assert_eq!(trouble.past(), Past::Refused);
             trouble.after(&failed(false, true), now, "x");
         }
         assert_eq!(trouble.past(), Past::Accepted);
-        trouble.after(&failed(false, false), now, "x");
-        assert_eq!(trouble.past(), Past::Refused, "an API server that was away counts for nothing");
+        trouble.after(&failed(true, false), now, "x");
+        assert_eq!(trouble.past(), Past::Accepted, "what fails otherwise counts for nothing");
+        trouble.is_listed();
+        assert_eq!(trouble.past(), Past::Refused);
+    }
+
+    #[test]
+    fn a_list_that_comes_in_does_not_make_up_for_a_watch_that_is_refused() {
+        let (mut trouble, now) = (Trouble::default(), Instant::now());
+        let first = trouble.after(&failed(true, false), now, "x");
+        trouble.is_listed();
+        let second = trouble.after(&failed(true, false), now, "x");
+        assert!(second > first, "{first:?} {second:?}");
+        trouble.is_watching();
+        assert_eq!(trouble.after(&failed(true, false), now, "x"), first);
+    }
+
+    #[test]
+    fn the_same_trouble_is_counted_and_another_one_begins_anew() {
+        let mut trouble = Trouble::default();
+        let told =
+            [Fault::Other, Fault::Other, Fault::Forbidden, Fault::Other].map(|fault| trouble.tells(fault));
+        assert_eq!(told, [1, 2, 1, 1]);
+        trouble.is_watching();
+        assert_eq!(trouble.tells(Fault::Other), 1, "it was well in between");
     }
 }

@@ -5,17 +5,21 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::stream::BoxStream;
-use futures::{StreamExt, TryStreamExt};
-use kube::api::{DynamicObject, ListParams, ObjectList, WatchEvent, WatchParams};
-use kube::core::{ApiResource, PartialObjectMeta};
-use kube::{Api, Client};
+use futures::io::Lines;
+use futures::{AsyncBufRead, AsyncBufReadExt, StreamExt};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ListMeta, Status};
+use kube::api::{DynamicObject, ListParams, WatchParams};
+use kube::core::{ApiResource, Request};
+use kube::{Client, Resource};
+use serde::Deserialize;
+use serde_json::value::RawValue;
 use tokio::time::{Instant, sleep, timeout};
 use tracing::{debug, error, info, warn};
 
-use super::trouble::{Failed, Trouble};
+use super::incoming::Incoming;
+use super::trouble::{Failed, GONE, Trouble};
 use crate::cache::{Kept, KindCache, Listed, Part, Past, Progress};
-use crate::fault::{Fault, words};
+use crate::fault::Fault;
 use crate::object::plural_name;
 use crate::selection::{Depth, Selection};
 
@@ -25,12 +29,15 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const LONG_PATIENCE: Duration = Duration::from_secs(300);
 /// The same if it says that we may not look.
 const FORBIDDEN_PATIENCE: Duration = Duration::from_secs(30);
-/// The API server does not know any more what happened since a version.
-const GONE: u16 = 410;
-/// So many seconds the API server lets a stream live: less than the five minutes that are the least it would choose itself.
+/// The API server gives a request up after a minute; one that takes longer is lost.
+const ANSWER: Duration = Duration::from_secs(65);
+/// For so many seconds a stream is asked for. Longer ones are cut by what stands between us and the API server.
 const STREAM: u32 = 290;
 /// A stream that is silent for this much longer is dead, whatever the network says.
 const GRACE: Duration = Duration::from_secs(5);
+/// Bookmarks come every minute. A stream that has brought nothing for this long waits for a version that is still to come,
+/// as after a restoration from a backup.
+const BARREN: Duration = Duration::from_secs(150);
 /// A page of a list is in memory as a whole, as text and as objects, for each kind at the same time.
 const PAGE: u32 = 100;
 
@@ -65,10 +72,10 @@ impl KindWatch {
         let mut trouble = Trouble::default();
         loop {
             let failed = self.follow(&client, &mut trouble).await;
-            self.tell(&failed, &mut trouble.told);
+            self.tell("list", &failed, &mut trouble);
             let pause = trouble.after(&failed, Instant::now(), plural_name(&self.resource).as_str());
             if failed.fault == Fault::NotInstalled {
-                let was_known = self.cache.progress() == Progress::NotInstalled;
+                let was_known = self.cache.progress_of(&self.part) == Progress::NotInstalled;
                 self.tell_changed(&self.cache.not_installed(&self.part));
                 if !was_known {
                     (self.appeared)();
@@ -95,30 +102,29 @@ impl KindWatch {
         format!("{} cannot be listed: {}", plural_name(&self.resource), failed.message)
     }
 
-    /// Lists and watches, until something fails that a new list does not mend.
+    /// Lists and watches, until a list fails.
     async fn follow(&self, client: &Client, trouble: &mut Trouble) -> Failed {
         loop {
             let mut version = match self.list(client, trouble.past()).await {
                 Ok(version) => version,
-                Err(failed) => return failed,
+                Err(failed) => {
+                    self.cache.drop_list(&self.part);
+                    return failed;
+                }
             };
-            trouble.is_over();
+            trouble.is_listed();
             loop {
-                let ended = match self.watch(client, &mut version).await {
-                    Ok(ended) => ended,
+                let end = match self.watch(client, &mut version, trouble).await {
+                    Ok(end) => end,
                     Err(failed) => return failed,
                 };
                 // That streams end and versions expire is every-day life, and they are taken up at once. One that always breaks
                 // must not keep us and the API server busy.
                 let kind = plural_name(&self.resource);
                 let pause = trouble.broken(Instant::now(), kind.as_str());
-                let (is_expired, reason) = match ended {
-                    StreamEnd::Resumable(why) => (false, why),
-                    StreamEnd::Expired => (true, "its version has expired".to_owned()),
-                };
-                debug!(kind, reason, pause_ms = pause.as_millis(), "the watch ended");
+                debug!(kind, ?end, pause_ms = pause.as_millis(), "the watch ended");
                 sleep(pause).await;
-                if is_expired {
+                if matches!(end, StreamEnd::Expired) || trouble.needs_a_list() {
                     break;
                 }
             }
@@ -135,14 +141,14 @@ impl KindWatch {
         };
         self.cache.begin_list(&self.part);
         let version = loop {
-            let page = self.page(client, &params).await?;
-            for mut object in page.items {
-                strip(&mut object);
-                self.cache.list_item(&self.part, &object);
+            let Page { metadata, items } = self.page(client, &params).await?;
+            for item in items.unwrap_or_default() {
+                let item = Incoming::read(item.get()).map_err(|error| Failed::unreadable(&error))?;
+                self.cache.list_item(&self.part, &item);
             }
-            params.continue_token = page.metadata.continue_.filter(|token| !token.is_empty());
+            params.continue_token = metadata.continue_.filter(|token| !token.is_empty());
             if params.continue_token.is_none() {
-                break page.metadata.resource_version.filter(|version| !version.is_empty());
+                break metadata.resource_version.filter(|version| !version.is_empty());
             }
         };
         let version = version.ok_or_else(Failed::without_version)?;
@@ -156,94 +162,130 @@ impl KindWatch {
                 self.tell_changed(&changed);
                 (self.appeared)();
             }
+            Listed::Restored(changed) => {
+                let kind = plural_name(&self.resource);
+                warn!(
+                    kind,
+                    version, "what was seen before is gone: the cluster seems to be restored from a backup"
+                );
+                self.tell_changed(&changed);
+                (self.appeared)();
+            }
             Listed::Past(seen) => return Err(Failed::of_the_past(&version, seen)),
         }
         Ok(version)
     }
 
     /// Brings what happens after a version into the cache, and moves the version along.
-    async fn watch(&self, client: &Client, version: &mut String) -> Result<StreamEnd, Failed> {
+    async fn watch(
+        &self,
+        client: &Client,
+        version: &mut String,
+        trouble: &mut Trouble,
+    ) -> Result<StreamEnd, Failed> {
+        let mut lines = match self.lines(client, version).await {
+            Ok(lines) => lines,
+            Err(failed) if failed.is_expired => return Ok(StreamEnd::Expired),
+            Err(failed) if failed.fault == Fault::NotInstalled => return Err(failed),
+            Err(failed) => {
+                self.tell("watch", &failed, trouble);
+                return Ok(StreamEnd::Resumable(failed.message));
+            }
+        };
+        trouble.is_watching();
+        let (begun, mut is_barren) = (Instant::now(), true);
+        let silence = Duration::from_secs(STREAM.into()) + GRACE;
+        loop {
+            let resumable = |why: String| {
+                let is_lost = is_barren && begun.elapsed() >= BARREN;
+                Ok(if is_lost { StreamEnd::Expired } else { StreamEnd::Resumable(why) })
+            };
+            let line = match timeout(silence, lines.next()).await {
+                Err(_) => return Ok(StreamEnd::Expired),
+                Ok(None) => return resumable("the API server closed it".to_owned()),
+                Ok(Some(Err(error))) => return resumable(error.to_string()),
+                Ok(Some(Ok(line))) => line,
+            };
+            match self.take(&line) {
+                Ok(Taken::Reached(reached)) => (*version, is_barren) = (reached, false),
+                Ok(Taken::Expired) => return Ok(StreamEnd::Expired),
+                Ok(Taken::Trouble(message)) => return resumable(message),
+                Err(error) => return resumable(error.to_string()),
+            }
+        }
+    }
+
+    /// Brings one event into the cache.
+    fn take(&self, line: &str) -> Result<Taken, serde_json::Error> {
+        let Line { event, object } = serde_json::from_str(line)?;
+        if event == "ERROR" {
+            let status: Status = serde_json::from_str(object.get())?;
+            let is_gone = status.code == Some(GONE.into());
+            return Ok(if is_gone {
+                Taken::Expired
+            } else {
+                Taken::Trouble(status.message.unwrap_or_default())
+            });
+        }
+        let incoming = Incoming::read(object.get())?;
+        let Some(version) =
+            incoming.object.metadata.resource_version.clone().filter(|known| !known.is_empty())
+        else {
+            // From where it could go on is not known.
+            return Ok(Taken::Expired);
+        };
+        match event {
+            "BOOKMARK" => self.cache.reached(&self.part, &version),
+            "DELETED" => {
+                self.cache.remove(&self.part, &incoming.object);
+                (self.changed)(&incoming.object);
+            }
+            _ => {
+                self.cache.put(&self.part, &incoming);
+                (self.changed)(&incoming.object);
+            }
+        }
+        Ok(Taken::Reached(version))
+    }
+
+    /// One page of a list, metadata only if that is all that is wanted.
+    async fn page(&self, client: &Client, params: &ListParams) -> Result<Page, Failed> {
+        let request = match self.selection.depth {
+            Depth::Whole => self.request().list(params),
+            Depth::Metadata => self.request().list_metadata(params),
+        };
+        let request = request.map_err(kube::Error::BuildRequest)?;
+        // Not read by the client: that would write a list that it cannot read into the log.
+        let text = in_time(client.request_text(request)).await?;
+        serde_json::from_str(&text).map_err(|error| Failed::unreadable(&error))
+    }
+
+    /// What happens after a version, likewise, line by line.
+    async fn lines(
+        &self,
+        client: &Client,
+        version: &str,
+    ) -> Result<Lines<impl AsyncBufRead + Unpin + use<>>, Failed> {
         let params = WatchParams {
             label_selector: self.selection.labels.clone(),
             field_selector: self.selection.fields.clone(),
             timeout: Some(STREAM),
             ..WatchParams::default()
         };
-        let mut events = match self.events(client, &params, version).await {
-            Err(kube::Error::Api(status)) if status.code == GONE => return Ok(StreamEnd::Expired),
-            events => events?,
+        let request = match self.selection.depth {
+            Depth::Whole => self.request().watch(&params, version),
+            Depth::Metadata => self.request().watch_metadata(&params, version),
         };
-        let silence = Duration::from_secs(STREAM.into()) + GRACE;
-        loop {
-            let resumable = |why: &str| Ok(StreamEnd::Resumable(why.to_owned()));
-            let Ok(event) = timeout(silence, events.next()).await else { return resumable("it was silent") };
-            match event {
-                None => return resumable("the API server closed it"),
-                Some(Err(error)) => return resumable(&words(&error)),
-                Some(Ok(WatchEvent::Error(status))) if status.code == GONE => return Ok(StreamEnd::Expired),
-                Some(Ok(WatchEvent::Error(status))) => return resumable(&status.message),
-                Some(Ok(WatchEvent::Bookmark(bookmark))) => {
-                    *version = bookmark.metadata.resource_version;
-                    self.cache.reached(&self.part, version);
-                }
-                Some(Ok(WatchEvent::Added(mut object) | WatchEvent::Modified(mut object))) => {
-                    strip(&mut object);
-                    self.cache.put(&object);
-                    self.seen(&object, version);
-                }
-                Some(Ok(WatchEvent::Deleted(object))) => {
-                    self.cache.remove(&object);
-                    self.seen(&object, version);
-                }
-            }
-        }
+        let request = request.map_err(kube::Error::BuildRequest)?;
+        Ok(in_time(client.request_stream(request)).await?.lines())
     }
 
-    fn seen(&self, object: &DynamicObject, version: &mut String) {
-        if let Some(seen) = &object.metadata.resource_version {
-            version.clone_from(seen);
-        }
-        (self.changed)(object);
-    }
-
-    /// One page of a list, metadata only if that is all that is wanted.
-    async fn page(&self, client: &Client, params: &ListParams) -> kube::Result<ObjectList<DynamicObject>> {
-        match self.selection.depth {
-            Depth::Whole => self.api(client).list(params).await,
-            Depth::Metadata => {
-                let page = self.api(client).list_metadata(params).await?;
-                let items = page.items.into_iter().map(of_metadata).collect();
-                Ok(ObjectList { types: page.types, metadata: page.metadata, items })
-            }
-        }
-    }
-
-    /// What happens after a version, likewise.
-    async fn events(
-        &self,
-        client: &Client,
-        params: &WatchParams,
-        version: &str,
-    ) -> kube::Result<BoxStream<'static, kube::Result<WatchEvent<DynamicObject>>>> {
-        let api = self.api(client);
-        Ok(match self.selection.depth {
-            Depth::Whole => api.watch(params, version).await?.boxed(),
-            Depth::Metadata => {
-                let events = api.watch_metadata(params, version).await?;
-                events.map_ok(|event| map_event(event, of_metadata)).boxed()
-            }
-        })
-    }
-
-    fn api(&self, client: &Client) -> Api<DynamicObject> {
-        match &self.part {
-            Some(namespace) => Api::namespaced_with(client.clone(), namespace, &self.resource),
-            None => Api::all_with(client.clone(), &self.resource),
-        }
+    fn request(&self) -> Request {
+        Request::new(DynamicObject::url_path(&self.resource, self.part.as_deref()))
     }
 
     fn tell_changed(&self, changed: &[Arc<Kept>]) {
-        for object in changed.iter().filter_map(|kept| kept.read::<DynamicObject>().ok()) {
+        for object in changed.iter().filter_map(|kept| kept.head().ok()) {
             (self.changed)(&object);
         }
     }
@@ -256,58 +298,73 @@ impl KindWatch {
         }
     }
 
-    /// The same trouble is told loudly once.
-    fn tell(&self, failed: &Failed, told: &mut Option<Fault>) {
+    /// The same trouble is told when it comes and when it stays, and not in between.
+    fn tell(&self, verb: &str, failed: &Failed, trouble: &mut Trouble) {
         let kind = plural_name(&self.resource);
-        let again = told.replace(failed.fault) == Some(failed.fault);
         let message = match failed.fault {
-            Fault::NotInstalled => format!("failed to list {kind}: its CRD is not installed"),
-            Fault::Forbidden => format!("failed to list {kind}: forbidden"),
-            Fault::Unreachable => format!("failed to list {kind}: the API server does not answer"),
-            Fault::Gone | Fault::Conflict | Fault::Invalid | Fault::Other => format!("failed to list {kind}"),
+            Fault::NotInstalled => format!("failed to {verb} {kind}: its CRD is not installed"),
+            Fault::Forbidden => format!("failed to {verb} {kind}: forbidden"),
+            Fault::Unreachable => format!("failed to {verb} {kind}: the API server does not answer"),
+            Fault::Gone | Fault::Conflict | Fault::Invalid | Fault::Other => {
+                format!("failed to {verb} {kind}")
+            }
         };
         let reason = &failed.message;
-        match (again, failed.fault, self.importance) {
-            (true, _, _) => debug!(kind, reason, "{message}, still"),
-            (false, Fault::NotInstalled, Importance::Passing) => debug!(kind, "{message}"),
-            (false, Fault::NotInstalled, Importance::Other) => {
+        match (trouble.tells(failed.fault), failed.fault, self.importance) {
+            (1, Fault::NotInstalled, Importance::Other) => {
                 warn!(kind, "{message}; watching starts when it appears");
             }
-            (false, Fault::NotInstalled, Importance::Own) => {
+            (1, Fault::NotInstalled, Importance::Own) => {
                 error!(kind, "{message}; install the operator's CRDs, watching then starts by itself");
             }
-            (false, _, _) => error!(kind, reason, "{message}; trying again"),
+            (_, Fault::NotInstalled, _) => debug!(kind, "{message}"),
+            (1, _, _) => warn!(kind, reason, "{message}; trying again"),
+            (3, _, _) => error!(kind, reason, "{message}, three times by now; trying again"),
+            (_, _, _) => debug!(kind, reason, "{message}, still"),
         }
     }
 }
 
-/// How a stream ended that had begun well.
+/// A part of a list. What it lists is read one by one.
+#[derive(Deserialize)]
+struct Page {
+    metadata: ListMeta,
+    items: Option<Vec<Box<RawValue>>>,
+}
+
+/// One event of a watch, likewise.
+#[derive(Deserialize)]
+struct Line<'a> {
+    #[serde(rename = "type")]
+    event: &'a str,
+    #[serde(borrow)]
+    object: &'a RawValue,
+}
+
+/// What an event meant.
+enum Taken {
+    /// Everything up to this version is in the cache.
+    Reached(String),
+    /// What happened since is forgotten.
+    Expired,
+    /// Nothing: the API server is in trouble.
+    Trouble(String),
+}
+
+/// How a stream ended.
+#[derive(Debug)]
 enum StreamEnd {
     /// It is taken up where it ended: why it did.
-    Resumable(String),
-    /// What happened since its version is forgotten: only a list can tell.
+    Resumable(#[expect(dead_code, reason = "for the log")] String),
+    /// Only a list can tell what happened since.
     Expired,
 }
 
-fn of_metadata(object: PartialObjectMeta<DynamicObject>) -> DynamicObject {
-    DynamicObject { types: object.types, metadata: object.metadata, data: serde_json::Value::Null }
-}
-
-fn map_event<A, B>(event: WatchEvent<A>, map: impl FnOnce(A) -> B) -> WatchEvent<B> {
-    match event {
-        WatchEvent::Added(object) => WatchEvent::Added(map(object)),
-        WatchEvent::Modified(object) => WatchEvent::Modified(map(object)),
-        WatchEvent::Deleted(object) => WatchEvent::Deleted(map(object)),
-        WatchEvent::Bookmark(bookmark) => WatchEvent::Bookmark(bookmark),
-        WatchEvent::Error(status) => WatchEvent::Error(status),
-    }
-}
-
-/// Drops what no rule looks at and what is often the larger part of an object.
-fn strip(object: &mut DynamicObject) {
-    object.metadata.managed_fields = None;
-    if let Some(annotations) = object.metadata.annotations.as_mut() {
-        annotations.remove("kubectl.kubernetes.io/last-applied-configuration");
+/// An answer that does not come is one, too.
+async fn in_time<T>(answer: impl Future<Output = kube::Result<T>>) -> Result<T, Failed> {
+    match timeout(ANSWER, answer).await {
+        Ok(answer) => Ok(answer?),
+        Err(_) => Err(Failed::without_answer()),
     }
 }
 

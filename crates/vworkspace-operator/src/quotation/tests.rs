@@ -195,3 +195,11 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn where_nothing_follows_nothing_is_masked() {
+    for message in ["it failed. Last Helm logs:", "denied the request: "] {
+        assert_eq!(untrusted(message).trim(), message.trim());
+    }
+    assert_eq!(untrusted("denied the request: hunter2"), "denied the request: ***");
+}

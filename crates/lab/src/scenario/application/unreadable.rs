@@ -1,10 +1,12 @@
-//! An instance that is older than a rule of its schema, so that the operator's types have no room for it.
+//! An instance that the operator cannot read: one that is older than a rule of its schema, so that its types have no room for
+//! it, and one that is nested too deeply.
 
 use anyhow::{Context, Result};
 use kube::api::{DynamicObject, PostParams};
 use serde_json::{Value, json};
 
 use super::super::chart::Chart;
+use super::super::faults::installed;
 use super::super::{Ground, Scenario, application_crd, comes_true, definition};
 use super::instance::{APPS, Instance, KIND, instance};
 use super::scenario;
@@ -13,11 +15,12 @@ pub(in super::super) const SCENARIO: Scenario = Scenario {
     // The CRD is everybody's.
     alone: true,
     ..scenario(
-        "application_unreadable_an_instance_that_the_operator_cannot_read_says_so_until_it_is_mended",
+        "application_unreadable_an_instance_that_the_operator_cannot_read_says_so_and_hides_no_other",
         |ground| Box::pin(run(ground)),
     )
 };
 
+const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
 const CRD: &str = "applicationinstances.apps.vworkspace.io";
 const POLICY: &str = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/deletionPolicy";
 
@@ -37,7 +40,52 @@ async fn run(ground: &Ground) -> Result<()> {
 
     shop.change("deletionPolicy: Delete").await?;
     shop.says_all(&[("Ready", "True/HelmReleaseReady"), ("Blocked", "False/Unblocked")]).await?;
-    shop.plugin_status("Current").await
+    shop.plugin_status("Current").await?;
+    too_deep(ground, &mut shop).await
+}
+
+/// An instance whose values are nested more deeply than can be read says so, and keeps nobody else from being served: neither
+/// when it comes, nor when an operator that starts lists it.
+async fn too_deep(ground: &Ground, shop: &mut Instance<'_>) -> Result<()> {
+    let nested = format!("{}1{}", r#"{"a":"#.repeat(150), "}".repeat(150));
+    let values = format!(r#"{{"source":"inline","inline":{nested}}}"#);
+    let object = format!(
+        r#"{{"apiVersion":"{APPS}","kind":"{KIND}","metadata":{{"name":"deep"}},
+        "spec":{{"appRef":{{"catalogId":"probe"}},"values":{values},"release":{{"name":"deep","namespace":"{}"}},
+        "chart":{{"sourceType":"oci","url":"oci://registry.example","name":"probe","version":"1.0.0"}}}}}}"#,
+        ground.namespace
+    );
+    // Not by `kube`, which cannot read it either.
+    let api = ground.objects(APPS, KIND);
+    let path = api.resource_url().to_owned();
+    let made =
+        http::Request::post(&path).header("content-type", "application/json").body(object.into_bytes())?;
+    ground.cluster.client.request_text(made).await?;
+    let told = async || {
+        let asked = http::Request::get(format!("{path}/deep")).body(Vec::new());
+        let Ok(asked) = asked else { return false };
+        let deep = ground.cluster.client.request_text(asked).await.unwrap_or_default();
+        deep.contains("recursion limit exceeded") && deep.contains("InvalidSpec")
+    };
+    let told = comes_true("the instance that is too deep says so", told).await;
+    let served = match told {
+        Ok(()) => served_beside(ground, shop).await,
+        told => told,
+    };
+    // By its metadata, which can be read.
+    let removed = http::Request::delete(format!("{path}/deep")).header("accept", METADATA).body(Vec::new())?;
+    ground.cluster.client.request_text(removed).await?;
+    served
+}
+
+async fn served_beside(ground: &Ground, shop: &mut Instance<'_>) -> Result<()> {
+    shop.change("values: {source: inline, inline: {replicas: 0, greeting: again}}").await?;
+    let carried = [("Ready", "True/HelmReleaseReady"), ("Reconciling", "False/Stable")];
+    shop.says_all(&carried).await?;
+    installed::scale(ground, 0).await?;
+    installed::scale(ground, 1).await?;
+    shop.change("values: {source: inline, inline: {replicas: 0, greeting: afterwards}}").await?;
+    shop.says_all(&carried).await
 }
 
 /// An instance from before deletionPolicy was one of two words.

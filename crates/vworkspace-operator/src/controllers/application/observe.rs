@@ -382,6 +382,13 @@ fn checks(
     app.spec.readiness_checks.iter().map(check).collect()
 }
 
+fn named<'a>(services: &'a [Service], namespace: &str, name: &str) -> Option<&'a Service> {
+    services.iter().find(|service| {
+        let meta = &service.metadata;
+        meta.namespace.as_deref() == Some(namespace) && meta.name.as_deref() == Some(name)
+    })
+}
+
 /// A Service that a check names, and what has to be looked at for it.
 fn checked_service(
     view: &View<'_, Question>,
@@ -389,11 +396,7 @@ fn checked_service(
     name: &str,
     of_release: &[Service],
 ) -> (Seen<Service>, Option<Interest>) {
-    let is_named = |service: &&Service| {
-        let meta = &service.metadata;
-        meta.namespace.as_deref() == Some(namespace) && meta.name.as_deref() == Some(name)
-    };
-    if let Some(service) = of_release.iter().find(is_named) {
+    if let Some(service) = named(of_release, namespace, name) {
         return (Seen::Known(Sight::Present(service.clone())), None);
     }
     let interest = looking::checked_service(namespace, name);
@@ -477,6 +480,28 @@ mod tests {
         for (release, expected) in table {
             assert_eq!(earlier_owner(&app, &release).as_deref(), expected, "{release:?}");
         }
+    }
+
+    #[test]
+    fn a_service_of_the_release_is_known_by_namespace_and_name() {
+        let service = |namespace: &str, name: &str| -> Service {
+            serde_json::from_value(json!({"metadata": {"namespace": namespace, "name": name}})).unwrap()
+        };
+        let services = [service("other", "web"), service("shop", "db"), service("shop", "web")];
+        assert_eq!(named(&services, "shop", "web"), Some(&services[2]));
+        assert_eq!(named(&services, "other", "db"), None);
+    }
+
+    #[test]
+    fn a_version_is_known_of_what_is_there() {
+        let object = |meta: Value| -> Arc<DynamicObject> {
+            Arc::new(serde_json::from_value(json!({"metadata": meta})).unwrap())
+        };
+        let whole = object(json!({"uid": "u", "resourceVersion": "7"}));
+        let known = Version { uid: "u".to_owned(), resource_version: "7".to_owned() };
+        assert_eq!(version(&Found::Objects(vec![whole])), Some(known));
+        assert_eq!(version(&Found::Objects(vec![object(json!({"uid": "u"}))])), None);
+        assert_eq!((version(&Found::Objects(vec![])), version(&Found::NotYet)), (None, None));
     }
 
     #[test]

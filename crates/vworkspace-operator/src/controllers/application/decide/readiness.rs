@@ -87,7 +87,7 @@ pub(super) fn next_expiry(world: &World, now: Timestamp) -> Option<Timestamp> {
 }
 
 /// A wildcard stands for one label.
-fn serves(known: &str, host: &str) -> bool {
+pub(super) fn serves(known: &str, host: &str) -> bool {
     let below =
         |parent: &str| host.split_once('.').is_some_and(|(label, rest)| !label.is_empty() && rest == parent);
     known == host || known.strip_prefix("*.").is_some_and(below)

@@ -169,3 +169,33 @@ fn what_is_refused_when_it_is_only_cleared_away_holds_no_change_back() {
     assert_conditions!(refused(Deed::Clear, Cause::Forbidden), { Ready: True/HelmReleaseReady, Blocked: True/PolicyDenied });
     assert_conditions!(refused(Deed::Make, Cause::Unavailable), { Reconciling: True/ChangePending });
 }
+
+#[test]
+fn only_native_storage_is_what_this_operator_cannot_install() {
+    let chart = || serde_json::to_value(instance().spec.chart).unwrap();
+    let table = [
+        ("seaweedfs", json!(null), "True/MissingDependencies"),
+        ("seaweedfs", chart(), "False/NotBlocked"),
+        ("another", json!(null), "True/InvalidSpec"),
+        ("another", chart(), "False/NotBlocked"),
+    ];
+    for (catalog_id, chart, expected) in table {
+        let mut app = instance();
+        set(&mut app, "appRef", json!({"catalogId": catalog_id}));
+        set(&mut app, "chart", chart.clone());
+        let told = told(&plan(&app, &empty(), noon()));
+        assert!(told.contains(&format!("Blocked: {expected}")), "{catalog_id} {chart}: {told:?}");
+    }
+}
+
+#[test]
+fn a_source_that_somebody_else_keeps_is_called_by_its_kind() {
+    for kind in ["OCIRepository", "HelmRepository"] {
+        let mut app = instance();
+        let reference = json!({"kind": kind, "name": "charts"});
+        set(&mut app, "chart", json!({"sourceRef": reference, "name": "web", "version": "1.2.0"}));
+        let world = World { source: Seen::Known(Sight::Absent), ..empty() };
+        let said = message(&plan(&app, &world, noon()), "Blocked");
+        assert_eq!(said, format!("spec.chart.sourceRef: {kind} charts does not exist in this namespace."));
+    }
+}

@@ -211,3 +211,18 @@ fn a_certificate_wakes_the_plan_when_it_expires() {
     let plan = plan(&app, &World { certificates: Found::Objects(vec![certificate]), ..world }, noon());
     assert_eq!(plan.wake_at, Some("2026-01-02T00:00:00Z".parse().unwrap()));
 }
+
+#[test]
+fn a_wildcard_of_an_ingress_stands_for_one_label() {
+    let table = [
+        ("shop.example", "shop.example", true),
+        ("*.shop.example", "web.shop.example", true),
+        ("*.shop.example", "a.web.shop.example", false),
+        ("*.shop.example", "shop.example", false),
+        ("*.shop.example", ".shop.example", false),
+        ("shop.example", "web.shop.example", false),
+    ];
+    for (known, host, expected) in table {
+        assert_eq!(super::super::readiness::serves(known, host), expected, "{known} for {host}");
+    }
+}
