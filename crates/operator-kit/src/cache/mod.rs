@@ -201,7 +201,8 @@ mod tests {
         cache.begin_list(&None);
         let object = json!({"apiVersion": "v1", "kind": "ConfigMap",
             "metadata": {"name": name, "namespace": "shop", "resourceVersion": "1"}});
-        cache.list_item(&None, &serde_json::from_value(object).unwrap());
+        let object: DynamicObject = serde_json::from_value(object).unwrap();
+        cache.list_item(&None, &object.into());
         cache.end_list(&None, "1", Past::Refused);
         Arc::new(cache)
     }
