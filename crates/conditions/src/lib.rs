@@ -11,6 +11,8 @@ pub mod proofread;
 pub mod reference;
 
 mod condition;
+mod draft;
+mod rule;
 #[cfg(feature = "schemars")]
 mod schema;
 mod set;
@@ -18,7 +20,9 @@ mod table;
 mod vocabulary;
 
 pub use condition::{Condition, Refusal, Status};
+pub use draft::Draft;
 pub use kstatus::Reads;
+pub use rule::{Finding, Rule, Said, Subject, described, first};
 pub use set::{ConditionSet, Moment};
 #[doc(hidden)]
 pub use vocabulary::MadeWithConditions;

@@ -118,6 +118,23 @@ impl<K: Kind> ConditionSet<K> {
         }
     }
 
+    /// What was said of the kind's own types and has not been said anew is said again for this generation. What nobody knows
+    /// any more, because it is not of the vocabulary, is not.
+    pub(crate) fn carry_over(&mut self, at: Moment) {
+        self.begin(at);
+        for type_ in K::VOCABULARY.types {
+            let Some(known) =
+                self.get(type_.name).filter(|known| known.observed_generation != Some(at.generation))
+            else {
+                continue;
+            };
+            let row = type_.entries.iter().find(|entry| entry.matches(known.status, &known.reason));
+            if let (Some(row), message) = (row, known.message.clone()) {
+                self.put(row, message, at);
+            }
+        }
+    }
+
     /// The kind's own types of which nothing is known for this generation.
     fn unknown(&self, generation: i64) -> Vec<&'static str> {
         let known = |condition: &Condition, entries: &[Entry]| {

@@ -1,6 +1,6 @@
 //! What stands in the way, in the order in which a person would have to solve it.
 
-use conditions::Reason;
+use conditions::{Finding, Reason, Subject};
 use operator_kit::{Cause, Deed, Found, Sight};
 use tracing::debug;
 use vworkspace_api::application_instance::{ApplicationInstance, Blocked, Ready};
@@ -69,46 +69,66 @@ pub(super) struct Situation<'a> {
     pub(super) approval: &'a approval::Approval,
 }
 
-/// A rule that finds one kind of blocker.
-pub(super) struct Rule {
-    pub(super) says: Blocked,
-    /// In words, for the reference page.
-    pub(super) when: &'static str,
-    find: fn(Situation<'_>) -> Option<Blocker>,
+/// The blockers are looked for in a [`Situation`].
+pub(super) struct Situations;
+
+impl Subject for Situations {
+    type Facts<'a> = Situation<'a>;
 }
 
-const fn rule(says: Blocked, when: &'static str, find: fn(Situation<'_>) -> Option<Blocker>) -> Rule {
-    Rule { says, when, find }
+impl Finding<Blocked> for Blocker {
+    fn reason(&self) -> Option<Blocked> {
+        self.condition().map(|(reason, _)| reason)
+    }
 }
+
+type Rule = conditions::Rule<Situations, Blocked, Blocker>;
+
+const fn rule(
+    says: &'static [Blocked],
+    when: &'static str,
+    find: for<'a> fn(&Situation<'a>) -> Option<Blocker>,
+) -> Rule {
+    Rule::new(says, when, find)
+}
+
+/// What the rules can say.
+pub(super) const REASONS: &[Blocked] = &[
+    Blocked::MissingDependencies,
+    Blocked::InvalidSpec,
+    Blocked::PolicyDenied,
+    Blocked::MissingChartSource,
+    Blocked::DependencyNotReady,
+    Blocked::AwaitingApproval,
+    Blocked::MissingSecret,
+];
 
 /// In the order in which they are reported.
 #[rustfmt::skip]
 pub(super) const RULES: &[Rule] = &[
-    rule(Blocked::MissingDependencies, "catalog entry `seaweedfs` without `spec.chart`: the first implementation of this API could install SeaweedFS without a chart, this operator cannot", native_storage),
-    rule(Blocked::InvalidSpec, "the spec cannot be carried out", invalid_spec),
-    rule(Blocked::MissingDependencies, "Flux is not installed, or its objects cannot be listed", missing_flux),
-    rule(Blocked::MissingDependencies, "a controller that `spec.integrations` asks for is not installed", missing_integration),
-    rule(Blocked::PolicyDenied, "the catalog policy cannot be read, or a part of it", unreadable_policy),
-    rule(Blocked::MissingChartSource, "the chart source is not allowed, or the referenced one is absent or has another chart or version", forbidden_source),
-    rule(Blocked::DependencyNotReady, "an instance of `spec.dependsOn` is not ready", unready_dependency),
-    rule(Blocked::AwaitingApproval, "the change is not approved", missing_approval),
-    rule(Blocked::PolicyDenied, "the API server refuses a child of the instance", refused),
-    rule(Blocked::MissingChartSource, "the chart or its version does not exist", missing_chart),
-    rule(Blocked::MissingSecret, "a Secret or ConfigMap with values, or its key, is missing", missing_values),
-    rule(Blocked::MissingSecret, "the Secret that an ExternalSecret of the release promises does not exist", unsynced_secret),
-    rule(Blocked::PolicyDenied, "the API server refuses an object of the release", denied_at_flux),
+    rule(&[Blocked::MissingDependencies], "catalog entry `seaweedfs` without `spec.chart`: the first implementation of this API could install SeaweedFS without a chart, this operator cannot", native_storage),
+    rule(&[Blocked::InvalidSpec], "the spec cannot be carried out", invalid_spec),
+    rule(&[Blocked::MissingDependencies], "Flux is not installed, or its objects cannot be listed", missing_flux),
+    rule(&[Blocked::MissingDependencies], "a controller that `spec.integrations` asks for is not installed", missing_integration),
+    rule(&[Blocked::PolicyDenied], "the catalog policy cannot be read, or a part of it", unreadable_policy),
+    rule(&[Blocked::MissingChartSource], "the chart source is not allowed, or the referenced one is absent or has another chart or version", forbidden_source),
+    rule(&[Blocked::DependencyNotReady], "an instance of `spec.dependsOn` is not ready", unready_dependency),
+    rule(&[Blocked::AwaitingApproval], "the change is not approved", missing_approval),
+    rule(&[Blocked::PolicyDenied], "the API server refuses a child of the instance", refused),
+    rule(&[Blocked::MissingChartSource], "the chart or its version does not exist", missing_chart),
+    rule(&[Blocked::MissingSecret], "a Secret or ConfigMap with values, or its key, is missing", missing_values),
+    rule(&[Blocked::MissingSecret], "the Secret that an ExternalSecret of the release promises does not exist", unsynced_secret),
+    rule(&[Blocked::PolicyDenied], "the API server refuses an object of the release", denied_at_flux),
 ];
 
 /// The first one is reported.
 pub(super) fn first(situation: Situation<'_>) -> Option<Blocker> {
-    RULES.iter().find_map(|rule| {
-        let blocker = (rule.find)(situation)?;
-        debug!(says = ?rule.says, when = rule.when, "a rule applies");
-        Some(blocker)
-    })
+    let (blocker, when) = conditions::first(RULES, &situation)?;
+    debug!(when, "a rule applies");
+    Some(blocker)
 }
 
-fn native_storage(Situation { app, .. }: Situation<'_>) -> Option<Blocker> {
+fn native_storage(&Situation { app, .. }: &Situation<'_>) -> Option<Blocker> {
     (app.spec.app_ref.catalog_id == "seaweedfs" && app.spec.chart.is_none()).then(|| {
         let message =
             "This operator has no native SeaweedFS mode. Give spec.chart to install it by its chart.";
@@ -117,11 +137,11 @@ fn native_storage(Situation { app, .. }: Situation<'_>) -> Option<Blocker> {
 }
 
 /// What the schema cannot say.
-fn invalid_spec(situation: Situation<'_>) -> Option<Blocker> {
-    let Situation { app, world, order, .. } = situation;
+fn invalid_spec(situation: &Situation<'_>) -> Option<Blocker> {
+    let Situation { app, world, order, .. } = *situation;
     let message = match order {
         Err(missing) => Some(missing.to_owned()),
-        Ok(order) => unmeant_chart(situation, order)
+        Ok(order) => unmeant_chart(*situation, order)
             .or_else(|| pause::bad_window(app))
             .or_else(|| inline_secret(app))
             .or_else(|| {
@@ -158,7 +178,7 @@ fn inline_secret(app: &ApplicationInstance) -> Option<String> {
     ))
 }
 
-fn missing_flux(Situation { world, .. }: Situation<'_>) -> Option<Blocker> {
+fn missing_flux(&Situation { world, .. }: &Situation<'_>) -> Option<Blocker> {
     let missing = match (&world.release, &world.source) {
         (Sight::Unknown(why), _) | (_, Seen::Known(Sight::Unknown(why))) => {
             return Some(Blocker::Before(Blocked::MissingDependencies, format!("{why}.")));
@@ -174,7 +194,7 @@ fn missing_flux(Situation { world, .. }: Situation<'_>) -> Option<Blocker> {
     Some(Blocker::Before(Blocked::MissingDependencies, missing.to_owned()))
 }
 
-fn missing_integration(Situation { app, world, .. }: Situation<'_>) -> Option<Blocker> {
+fn missing_integration(&Situation { app, world, .. }: &Situation<'_>) -> Option<Blocker> {
     let integrations = &app.spec.integrations;
     let cert_manager = integrations.cert_manager.enabled.then(|| {
         unusable(&world.certificates, "cert-manager is not installed (no CRD certificates.cert-manager.io)")
@@ -201,14 +221,14 @@ fn unusable<K>(found: &Found<K>, not_installed: &str) -> Option<String> {
 }
 
 /// What Flux has already was allowed when it was handed over.
-fn unreadable_policy(Situation { world, is_with_flux, .. }: Situation<'_>) -> Option<Blocker> {
+fn unreadable_policy(&Situation { world, is_with_flux, .. }: &Situation<'_>) -> Option<Blocker> {
     let problem = world.policy.problem().filter(|_| !is_with_flux)?;
     Some(Blocker::Before(Blocked::PolicyDenied, problem))
 }
 
 /// The source must be allowed; one that somebody else keeps must be there and point to the chart and the version that are
 /// asked for.
-fn forbidden_source(Situation { world, order, .. }: Situation<'_>) -> Option<Blocker> {
+fn forbidden_source(&Situation { world, order, .. }: &Situation<'_>) -> Option<Blocker> {
     let order = order.ok()?;
     let policy = &world.policy;
     let blocked = |message| Some(Blocker::Before(Blocked::MissingChartSource, message));
@@ -277,7 +297,7 @@ fn refusal(policy: &CatalogPolicy, url: &str) -> Option<String> {
     })
 }
 
-fn unready_dependency(Situation { world, is_with_flux, .. }: Situation<'_>) -> Option<Blocker> {
+fn unready_dependency(&Situation { world, is_with_flux, .. }: &Situation<'_>) -> Option<Blocker> {
     // What Flux has already does not wait any more.
     let lacking = world.dependencies.iter().filter(|_| !is_with_flux);
     let told: Vec<String> = lacking
@@ -288,7 +308,7 @@ fn unready_dependency(Situation { world, is_with_flux, .. }: Situation<'_>) -> O
     })
 }
 
-fn missing_approval(Situation { approval, .. }: Situation<'_>) -> Option<Blocker> {
+fn missing_approval(&Situation { approval, .. }: &Situation<'_>) -> Option<Blocker> {
     match approval {
         approval::Approval::Missing(message) => {
             Some(Blocker::Before(Blocked::AwaitingApproval, message.clone()))
@@ -298,7 +318,7 @@ fn missing_approval(Situation { approval, .. }: Situation<'_>) -> Option<Blocker
 }
 
 /// The API server's answer to the last plan.
-fn refused(Situation { app, world, .. }: Situation<'_>) -> Option<Blocker> {
+fn refused(&Situation { app, world, .. }: &Situation<'_>) -> Option<Blocker> {
     let refusal = world.refusals.first()?;
     let message = said(app, world, &refusal.message);
     // What was only to be cleared away holds nothing back.
@@ -317,7 +337,7 @@ fn refused(Situation { app, world, .. }: Situation<'_>) -> Option<Blocker> {
 }
 
 /// A release that runs does not need its chart any more; a change does.
-fn missing_chart(Situation { seen, .. }: Situation<'_>) -> Option<Blocker> {
+fn missing_chart(&Situation { seen, .. }: &Situation<'_>) -> Option<Blocker> {
     match seen {
         Reading::SourceTrouble(SourceTrouble::Missing(message)) => {
             Some(Blocker::AtFlux(Blocked::MissingChartSource, message.clone()))
@@ -327,13 +347,13 @@ fn missing_chart(Situation { seen, .. }: Situation<'_>) -> Option<Blocker> {
 }
 
 /// The Secret or ConfigMap that is waited for, also if something else is reported as the first blocker.
-pub(super) fn missing_secret(situation: Situation<'_>) -> Option<String> {
+pub(super) fn missing_secret(situation: &Situation<'_>) -> Option<String> {
     let blocker = missing_values(situation).or_else(|| unsynced_secret(situation))?;
     blocker.condition().map(|(_, message)| message.to_owned())
 }
 
 /// Flux tells which Secret, ConfigMap or key it misses; its other words can quote the values and are not copied.
-fn missing_values(Situation { app, world, seen, .. }: Situation<'_>) -> Option<Blocker> {
+fn missing_values(&Situation { app, world, seen, .. }: &Situation<'_>) -> Option<Blocker> {
     let release = world.release.present().filter(|_| *seen != Reading::Unseen)?;
     let message = match values_complaint(release) {
         Some(ready) if ready.message.ends_with("not found") => said(app, world, &ready.message),
@@ -354,7 +374,7 @@ fn told_before(app: &ApplicationInstance, reason: Blocked) -> Option<String> {
 }
 
 /// A Secret that external-secrets promised and has not written.
-fn unsynced_secret(Situation { app, world, .. }: Situation<'_>) -> Option<Blocker> {
+fn unsynced_secret(&Situation { app, world, .. }: &Situation<'_>) -> Option<Blocker> {
     let missing = |promised: &Promised| match promised.standing() {
         Standing::Missing(message) => Some(message),
         Standing::Unseen => told_before_of(app, &format!("{} ", promised.external.in_words())),
@@ -380,7 +400,7 @@ fn told_before_of(app: &ApplicationInstance, start: &str) -> Option<String> {
 }
 
 /// An admission policy, a quota or missing rights of Flux.
-fn denied_at_flux(Situation { app, world, seen, .. }: Situation<'_>) -> Option<Blocker> {
+fn denied_at_flux(&Situation { app, world, seen, .. }: &Situation<'_>) -> Option<Blocker> {
     if *seen == Reading::NoNews {
         // Flux looks again: until it has, what it said still holds. Other refusals are seen anew each time.
         let told = told_before(app, Blocked::PolicyDenied).filter(|told| told.starts_with(FLUX_SAYS))?;

@@ -1,11 +1,12 @@
 //! Whether something that ran needs attention: the rules of Degraded.
 
+use conditions::Said;
 use vworkspace_api::application_instance::Degraded;
 
 use super::pause::Pause;
 use super::readiness::Checks;
 use super::reading::{Failure, Left, Reading};
-use super::status::{Facts, History, Rule, Said, rule};
+use super::status::{Facts, Rule, rule};
 
 /// In the order in which they are asked; the first that has something to say decides.
 #[rustfmt::skip]
@@ -24,47 +25,47 @@ fn failure<'a>(facts: &'a Facts<'_>) -> Option<&'a Failure> {
     facts.reading.failure().or(facts.failed_before.as_ref())
 }
 
-fn rolled_back(facts: &Facts<'_>, history: History) -> Option<Said<Degraded>> {
+fn rolled_back(facts: &Facts<'_>) -> Option<Said<Degraded>> {
     let Failure { message, left: Left::RolledBackTo(version), .. } = failure(facts)? else {
         return None;
     };
     let told = || format!("Rolled back: {version} runs. {message}");
-    history.was_released.then(|| Said::This(Degraded::UpgradeFailed, told()))
+    facts.history.was_released.then(|| Said::This(Degraded::UpgradeFailed, told()))
 }
 
-fn damaged(facts: &Facts<'_>, history: History) -> Option<Said<Degraded>> {
+fn damaged(facts: &Facts<'_>) -> Option<Said<Degraded>> {
     let Failure { message, left: Left::Damaged, .. } = failure(facts)? else { return None };
-    history.was_released.then(|| Said::This(Degraded::HelmReleaseDegraded, message.clone()))
+    facts.history.was_released.then(|| Said::This(Degraded::HelmReleaseDegraded, message.clone()))
 }
 
 /// Only a success says that what failed is whole again. Until then what weighs less must not come to the front: when it
 /// goes, nobody would know any more what it had hidden.
-fn still_failed(facts: &Facts<'_>, history: History) -> Option<Said<Degraded>> {
+fn still_failed(facts: &Facts<'_>) -> Option<Said<Degraded>> {
     let has_failed =
-        matches!(history.degraded, Some(Degraded::UpgradeFailed | Degraded::HelmReleaseDegraded));
+        matches!(facts.history.degraded, Some(Degraded::UpgradeFailed | Degraded::HelmReleaseDegraded));
     let is_whole = matches!(facts.reading, Reading::Released(_)) && !facts.is_awaited();
     (has_failed && !is_whole).then_some(Said::AsBefore)
 }
 
-fn chart_source(facts: &Facts<'_>, _: History) -> Option<Said<Degraded>> {
+fn chart_source(facts: &Facts<'_>) -> Option<Said<Degraded>> {
     Some(Said::This(Degraded::ChartUnreachable, facts.unreachable.clone()?))
 }
 
 /// Services are asked once the release is in place, and after that until they answer.
-fn check_fails(facts: &Facts<'_>, history: History) -> Option<Said<Degraded>> {
+fn check_fails(facts: &Facts<'_>) -> Option<Said<Degraded>> {
     let Checks::Fail(message) = &facts.checks else { return None };
     let is_asked = matches!(facts.reading, Reading::Released(_))
-        || history.degraded == Some(Degraded::EndpointUnreachable);
+        || facts.history.degraded == Some(Degraded::EndpointUnreachable);
     is_asked.then(|| Said::This(Degraded::EndpointUnreachable, message.clone()))
 }
 
-fn drifted(facts: &Facts<'_>, _: History) -> Option<Said<Degraded>> {
+fn drifted(facts: &Facts<'_>) -> Option<Said<Degraded>> {
     Some(Said::This(Degraded::Drifted, facts.drift.clone()?))
 }
 
 /// What is observed by itself has gone when it is not seen any more; nobody looks for drift while the release is suspended.
-fn fine(facts: &Facts<'_>, history: History) -> Option<Said<Degraded>> {
-    let is_over = match history.degraded {
+fn fine(facts: &Facts<'_>) -> Option<Said<Degraded>> {
+    let is_over = match facts.history.degraded {
         None | Some(Degraded::NotDegraded) => {
             return Some(Said::This(Degraded::NotDegraded, String::new()));
         }

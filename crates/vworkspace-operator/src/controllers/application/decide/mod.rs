@@ -15,6 +15,7 @@ mod quoting;
 mod readiness;
 mod reading;
 mod ready;
+mod reconciling;
 mod request;
 mod status;
 #[cfg(test)]
@@ -42,6 +43,7 @@ use approval::Approval;
 use blocker::{Blocker, Situation};
 use pause::Pause;
 use reading::{Carries, Reading};
+use status::History;
 pub(super) use unreadable::unreadable;
 
 /// What the operator is told by its flags.
@@ -128,7 +130,7 @@ fn managed(
         Change::GoesOut => (&Reading::Unseen, blocker::first(situation(&Reading::Unseen))),
         Change::WithFlux | Change::Waits => (&seen, blocker),
     };
-    let missing_secret = blocker::missing_secret(situation(reading));
+    let missing_secret = blocker::missing_secret(&situation(reading));
     let is_released = matches!(reading, Reading::Released(_));
     let unreachable = chart_source::unreachable_source(world, rules.chart_unreachable_after);
     let drift = drift::current(app, world, now);
@@ -180,6 +182,7 @@ fn managed(
         },
         is_drift_seen: world.is_drift_seen,
         is_source_seen: !matches!(world.source, Seen::Known(Sight::Unknown(_))),
+        history: app.status.as_ref().map_or_else(History::default, History::of).and(reading),
         now,
     });
     Plan {

@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
-use conditions::Reason;
+use conditions::{Reason, Said};
 use jiff::Timestamp;
 use kube::ResourceExt;
 use operator_kit::Deed;
 use vworkspace_api::application_instance::{ApplicationInstance, MaintenanceWindow, Suspended};
 
 use super::quoting::said;
+use super::status::{Rule, rule};
 use crate::controllers::application::children;
 use crate::controllers::application::observe::World;
 use crate::flux::HelmRelease;
@@ -57,21 +58,31 @@ impl Pause {
     }
 }
 
-/// What wins, for the reference page; `of` goes by it.
-#[cfg(test)]
-pub(super) const ORDER: [(Suspended, &str); 4] = [
-    (
-        Suspended::ReconcilePaused,
-        "annotation `apps.vworkspace.io/reconcile` is `disabled`; only the status is written",
-    ),
-    (Suspended::ManuallySuspended, "`spec.suspend` is true; the release is suspended too"),
-    (
-        Suspended::MaintenanceWindow,
-        "a maintenance window of the spec or of the catalog policy is open, or was and cannot be read any more; the \
-         release is suspended too",
-    ),
-    (Suspended::Active, "none of these"),
+/// In the order in which they are asked: the annotation comes first, because it forbids more.
+#[rustfmt::skip]
+pub(super) const RULES: &[Rule<Suspended>] = &[
+    rule(&[Suspended::Active], "the release could not be suspended, and goes on", |facts| {
+        Some(Said::This(Suspended::Active, facts.refused_pause.clone()?))
+    }),
+    rule(&[Suspended::ManuallySuspended, Suspended::MaintenanceWindow, Suspended::ReconcilePaused, Suspended::OperationInProgress], "the release could not be resumed", |facts| {
+        Some(Said::This(still(facts.app), facts.refused_end.clone()?))
+    }),
+    rule(&[Suspended::ReconcilePaused], "annotation `apps.vworkspace.io/reconcile` is `disabled`; only the status is written", |facts| {
+        said_of(facts.pause, |pause| matches!(pause, Pause::Annotated))
+    }),
+    rule(&[Suspended::ManuallySuspended], "`spec.suspend` is true; the release is suspended too", |facts| {
+        said_of(facts.pause, |pause| matches!(pause, Pause::Suspended))
+    }),
+    rule(&[Suspended::MaintenanceWindow], "a maintenance window of the spec or of the catalog policy is open, or was and cannot be read any more; the release is suspended too", |facts| {
+        said_of(facts.pause, |pause| matches!(pause, Pause::Window { .. } | Pause::LostWindow { .. }))
+    }),
+    rule(&[Suspended::Active], "none of these", |_| Some(Said::This(Suspended::Active, String::new()))),
 ];
+
+fn said_of(pause: Option<&Pause>, is_it: fn(&Pause) -> bool) -> Option<Said<Suspended>> {
+    let (reason, message) = condition(pause.filter(|pause| is_it(pause)));
+    pause.filter(|pause| is_it(pause)).map(|_| Said::This(reason, message))
+}
 
 /// Whether an instance is paused, and when a window changes that.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,7 +91,6 @@ pub(super) struct Pausing {
     pub(super) look_again: Option<Timestamp>,
 }
 
-/// The annotation comes first, because it forbids more.
 pub(super) fn of(app: &ApplicationInstance, world: &World, now: Timestamp) -> Pausing {
     let windows = Windows::of(app, world);
     let state = windows::state(&windows.all(), now);

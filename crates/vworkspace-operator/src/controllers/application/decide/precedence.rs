@@ -3,10 +3,9 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use conditions::Reason;
-use vworkspace_api::application_instance::Suspended;
+use conditions::described;
 
-use super::{blocker, degraded, pause, ready};
+use super::{blocker, degraded, pause, ready, reconciling};
 
 const START: &str = "# What wins when several things hold at once
 
@@ -28,24 +27,14 @@ fn table<'a>(type_: &str, rows: impl Iterator<Item = (Vec<String>, &'a str)>) ->
     text
 }
 
-fn says<R: Reason>(reason: R) -> String {
-    let entry = reason.entry();
-    format!("{} `{}`", entry.status, entry.reason)
-}
-
 fn page() -> String {
-    let ready = ready::RULES.iter().map(|rule| (rule.says.iter().copied().map(says).collect(), rule.when));
-    let degraded =
-        degraded::RULES.iter().map(|rule| (rule.says.iter().copied().map(says).collect(), rule.when));
-    let blocked = blocker::RULES.iter().map(|rule| (vec![says(rule.says)], rule.when));
-    let suspended =
-        pause::ORDER.iter().map(|(reason, when): &(Suspended, &str)| (vec![says(*reason)], *when));
     [
         START.to_owned(),
-        table("Ready", ready),
-        table("Degraded", degraded),
-        table("Blocked", blocked),
-        table("Suspended", suspended),
+        table("Ready", described(ready::RULES)),
+        table("Reconciling", described(reconciling::RULES)),
+        table("Degraded", described(degraded::RULES)),
+        table("Blocked", described(blocker::RULES)),
+        table("Suspended", described(pause::RULES)),
     ]
     .concat()
 }

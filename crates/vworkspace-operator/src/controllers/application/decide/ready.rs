@@ -1,11 +1,12 @@
 //! Whether the application runs: the rules of Ready.
 
+use conditions::Said;
 use vworkspace_api::application_instance::{Blocked, Ready};
 
 use super::Change;
 use super::readiness::Checks;
 use super::reading::{Failure, Left, Reading, Then};
-use super::status::{Facts, History, Rule, Said, rule};
+use super::status::{Facts, Rule, rule};
 use crate::flux::Snapshot;
 
 /// In the order in which they are asked; the first that has something to say decides. An instance that is being deleted
@@ -19,26 +20,27 @@ pub(super) const RULES: &[Rule<Ready>] = &[
     rule(&[Ready::HelmReleaseFailed], "the last Helm action failed", failed),
     rule(&[Ready::Installing, Ready::Upgrading], "a Helm action runs, or Flux has the change and has not begun", in_progress),
     rule(&[Ready::Reconciling], "Flux has said nothing of the release yet, or is not to go on", unseen),
-    rule(&[Ready::EndpointUnreachable], "a readiness check fails, or no Ingress serves the promised host", check_fails),
+    rule(&[Ready::EndpointUnreachable, Ready::Reconciling], "a readiness check fails, or no Ingress serves the promised host; or the first answer is awaited", check_fails),
     rule(&[Ready::HelmReleaseReadyWithWarnings], "released, with something that deserves attention", warned),
     rule(&[Ready::HelmReleaseReady], "released, and every check passes", released),
 ];
 
-fn blocked_before_install(facts: &Facts<'_>, history: History) -> Option<Said<Ready>> {
+fn blocked_before_install(facts: &Facts<'_>) -> Option<Said<Ready>> {
     let (reason, message) = facts.blocked().filter(|(reason, _)| *reason != Blocked::MissingSecret)?;
-    (!history.was_released).then(|| Said::This(Ready::Blocked, format!("{}: {message}", reason.row().reason)))
+    (!facts.history.was_released)
+        .then(|| Said::This(Ready::Blocked, format!("{}: {message}", reason.row().reason)))
 }
 
-fn chart_source(facts: &Facts<'_>, _: History) -> Option<Said<Ready>> {
+fn chart_source(facts: &Facts<'_>) -> Option<Said<Ready>> {
     let Reading::SourceTrouble(trouble) = &facts.reading else { return None };
     Some(Said::This(Ready::ChartUnreachable, trouble.message().to_owned()))
 }
 
-fn missing_secret(facts: &Facts<'_>, _: History) -> Option<Said<Ready>> {
+fn missing_secret(facts: &Facts<'_>) -> Option<Said<Ready>> {
     Some(Said::This(Ready::WaitingForSecret, facts.missing_secret.clone()?))
 }
 
-fn missing_certificate(facts: &Facts<'_>, _: History) -> Option<Said<Ready>> {
+fn missing_certificate(facts: &Facts<'_>) -> Option<Said<Ready>> {
     // Once Flux has given up, the certificate alone does not help.
     if facts.reading.failure().is_some_and(|failure| failure.then == Then::GivenUp) {
         return None;
@@ -46,7 +48,7 @@ fn missing_certificate(facts: &Facts<'_>, _: History) -> Option<Said<Ready>> {
     Some(Said::This(Ready::WaitingForCertificate, facts.certificate.clone()?))
 }
 
-fn failed(facts: &Facts<'_>, _: History) -> Option<Said<Ready>> {
+fn failed(facts: &Facts<'_>) -> Option<Said<Ready>> {
     let Failure { message, left, .. } = facts.reading.failure()?;
     let told = match left {
         Left::RolledBackTo(revision) => {
@@ -57,21 +59,23 @@ fn failed(facts: &Facts<'_>, _: History) -> Option<Said<Ready>> {
     Some(Said::This(Ready::HelmReleaseFailed, told))
 }
 
-fn in_progress(facts: &Facts<'_>, history: History) -> Option<Said<Ready>> {
-    let action = if history.was_released { Ready::Upgrading } else { Ready::Installing };
+fn in_progress(facts: &Facts<'_>) -> Option<Said<Ready>> {
+    let action = if facts.history.was_released { Ready::Upgrading } else { Ready::Installing };
     let message = match &facts.reading {
         Reading::InProgress(message) => message.clone(),
-        Reading::Unseen | Reading::Fetching(_) if history.was_released && facts.change != Change::Waits => {
+        Reading::Unseen | Reading::Fetching(_)
+            if facts.history.was_released && facts.change != Change::Waits =>
+        {
             "Flux has been given the change.".to_owned()
         }
-        Reading::NoNews if history.has_word_of_flux => return Some(Said::AsBefore),
+        Reading::NoNews if facts.history.has_word_of_flux => return Some(Said::AsBefore),
         Reading::NoNews => "Flux is looking at the release.".to_owned(),
         _ => return None,
     };
     Some(Said::This(action, message))
 }
 
-fn unseen(facts: &Facts<'_>, _: History) -> Option<Said<Ready>> {
+fn unseen(facts: &Facts<'_>) -> Option<Said<Ready>> {
     let message = match facts.reading {
         Reading::Released(_) => return None,
         Reading::Halted(_) => "The release was suspended before Flux was done with it.",
@@ -84,21 +88,21 @@ fn unseen(facts: &Facts<'_>, _: History) -> Option<Said<Ready>> {
     Some(Said::This(Ready::Reconciling, message.to_owned()))
 }
 
-fn check_fails(facts: &Facts<'_>, history: History) -> Option<Said<Ready>> {
+fn check_fails(facts: &Facts<'_>) -> Option<Said<Ready>> {
     match &facts.checks {
         Checks::Fail(message) => Some(Said::This(Ready::EndpointUnreachable, message.clone())),
         // Nobody knows before the first answer.
-        _ => facts.awaited().map(|awaited| match history.has_verdict_of_release {
+        _ => facts.awaited().map(|awaited| match facts.history.has_verdict_of_release {
             true => Said::AsBefore,
             false => Said::This(Ready::Reconciling, awaited.to_owned()),
         }),
     }
 }
 
-fn warned(facts: &Facts<'_>, history: History) -> Option<Said<Ready>> {
+fn warned(facts: &Facts<'_>) -> Option<Said<Ready>> {
     let Reading::Released(snapshot) = &facts.reading else { return None };
     // While the chart cannot be read, what it said before still holds.
-    if facts.warnings.is_none() && history.was_warned_by_chart {
+    if facts.warnings.is_none() && facts.history.was_warned_by_chart {
         return Some(Said::AsBefore);
     }
     let warnings = facts.warnings.as_ref().filter(|warnings| !warnings.is_empty())?;
@@ -106,7 +110,7 @@ fn warned(facts: &Facts<'_>, history: History) -> Option<Said<Ready>> {
     Some(Said::This(Ready::HelmReleaseReadyWithWarnings, message))
 }
 
-fn released(facts: &Facts<'_>, _: History) -> Option<Said<Ready>> {
+fn released(facts: &Facts<'_>) -> Option<Said<Ready>> {
     let Reading::Released(snapshot) = &facts.reading else { return None };
     Some(Said::This(Ready::HelmReleaseReady, runs(snapshot)))
 }

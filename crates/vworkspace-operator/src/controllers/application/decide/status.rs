@@ -1,22 +1,20 @@
 //! What the status says.
 
-use std::fmt::Debug;
-
-use conditions::{ConditionSet, Moment, Reason};
+use conditions::{Draft, Moment, Reason, Said, Subject};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use tracing::debug;
 use vworkspace_api::application_instance::{
     ApplicationInstance, ApplicationInstanceStatus, AppliedChart, ApprovedChange, Blocked, Degraded,
-    Deleting, Endpoint, HelmReleaseRef, Ready, Reconciling, SuccessfulRelease, Suspended,
+    Deleting, Endpoint, HelmReleaseRef, Ready, Reconciling, SuccessfulRelease,
 };
 
 use super::Change;
-use super::blocker::Blocker;
+use super::blocker::{self, Blocker};
 use super::pause::{self, Pause};
 use super::readiness::Checks;
-use super::reading::{Failure, IN_PLACE, Left, Reading, Then};
-use super::{degraded, ready};
+use super::reading::{Failure, IN_PLACE, Reading};
+use super::{degraded, ready, reconciling};
 use crate::flux::Snapshot;
 
 /// Everything that the status follows from.
@@ -59,10 +57,11 @@ pub(super) struct Facts<'a> {
     pub(super) is_drift_seen: bool,
     /// Whether the chart source can be seen.
     pub(super) is_source_seen: bool,
+    /// What was said before.
+    pub(super) history: History,
     pub(super) now: Timestamp,
 }
 
-const RESUMED: &str = "The change waits until reconciliation is resumed: see Suspended.";
 /// Until then nobody knows whether it is done.
 const CHECK_AWAITED: &str = "The first answer of the readiness checks is awaited.";
 const SECRET_AWAITED: &str = "A Secret that an ExternalSecret of the release promises is looked for.";
@@ -71,30 +70,19 @@ const SECRET_AWAITED: &str = "A Secret that an ExternalSecret of the release pro
 const CHART_WARNINGS: [&str; 2] = ["the chart ", "values key "];
 
 pub(super) fn of(facts: &Facts<'_>) -> ApplicationInstanceStatus {
-    let mut status = facts.app.status.clone().unwrap_or_default();
-    let at = moment(facts.app, facts.now);
-    let history = History::of(&status).and(facts.reading);
-    let conditions = &mut status.conditions;
-
-    if let Some(Said::This(reason, message)) = first(ready::RULES, facts, history) {
-        conditions.set(reason, message, at);
+    let before = facts.app.status.clone().unwrap_or_default();
+    let mut draft = Draft::next(before.conditions, moment(facts.app, facts.now));
+    for when in [
+        draft.say_first(ready::RULES, facts),
+        draft.say_first(reconciling::RULES, facts),
+        draft.say_first(degraded::RULES, facts),
+        draft.say_first(BLOCKED, facts),
+        draft.say_first(pause::RULES, facts),
+        draft.say_first(DELETING, facts),
+    ] {
+        debug!(when, "a rule applies");
     }
-    if let Some((reconciling, message)) = reconciling(facts, history) {
-        conditions.set(reconciling, message, at);
-    }
-    if let Some(Said::This(reason, message)) = first(degraded::RULES, facts, history) {
-        conditions.set(reason, message, at);
-    }
-    let (blocked, message) = blocked(facts, history);
-    conditions.set(blocked, message, at);
-    let (suspended, message) = match (&facts.refused_pause, &facts.refused_end) {
-        (Some(why), _) => (Suspended::Active, why.clone()),
-        (None, Some(why)) => (pause::still(facts.app), why.clone()),
-        (None, None) => pause::condition(facts.pause),
-    };
-    conditions.set(suspended, message, at);
-    conditions.set(Deleting::NotDeleting, "", at);
-    finish(conditions, at);
+    let mut status = ApplicationInstanceStatus { conditions: draft.finish(), ..before };
 
     status.observed_generation = facts.app.metadata.generation;
     status.helm_release_ref.clone_from(&facts.helm_release_ref);
@@ -116,46 +104,45 @@ pub(super) fn of(facts: &Facts<'_>) -> ApplicationInstanceStatus {
     status
 }
 
-/// What a rule has to say.
-pub(super) enum Said<R> {
-    This(R, String),
-    /// Nothing new: what was said before still holds.
-    AsBefore,
+/// The rules of an instance are about [`Facts`].
+pub(super) struct Instance;
+
+impl Subject for Instance {
+    type Facts<'a> = Facts<'a>;
 }
 
-/// One rule about a condition.
-pub(super) struct Rule<R: 'static> {
-    /// What it can say.
-    pub(super) says: &'static [R],
-    /// In words, for the reference page.
-    pub(super) when: &'static str,
-    find: fn(&Facts<'_>, History) -> Option<Said<R>>,
-}
+/// One rule about a condition of an instance.
+pub(super) type Rule<R> = conditions::Rule<Instance, R>;
 
 pub(super) const fn rule<R>(
     says: &'static [R],
     when: &'static str,
-    find: fn(&Facts<'_>, History) -> Option<Said<R>>,
+    find: for<'a> fn(&Facts<'a>) -> Option<Said<R>>,
 ) -> Rule<R> {
-    Rule { says, when, find }
+    Rule::new(says, when, find)
 }
 
-fn first<R: Debug>(rules: &[Rule<R>], facts: &Facts<'_>, history: History) -> Option<Said<R>> {
-    rules.iter().find_map(|rule| {
-        let said = (rule.find)(facts, history)?;
-        debug!(says = ?rule.says, when = rule.when, "a rule applies");
-        Some(said)
-    })
-}
+/// What stands in the way is found by rules of its own: see `blocker.rs`.
+#[rustfmt::skip]
+const BLOCKED: &[Rule<Blocked>] = &[
+    rule(blocker::REASONS, "something stands in the way", |facts| {
+        facts.blocked().map(|(reason, message)| Said::This(reason, message.to_owned()))
+    }),
+    rule(&[Blocked::Unblocked, Blocked::NotBlocked], "nothing of this", |facts| Some(Said::This(unblocked(facts.history), String::new()))),
+];
+
+const DELETING: &[Rule<Deleting>] = &[rule(&[Deleting::NotDeleting], "nobody has deleted it", |_| {
+    Some(Said::This(Deleting::NotDeleting, String::new()))
+})];
 
 /// What only earlier statuses know.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct History {
     /// Something was once released.
     pub(super) was_released: bool,
     was_blocked: bool,
     /// A change waited to be handed over.
-    was_pending: bool,
+    pub(super) was_pending: bool,
     pub(super) degraded: Option<Degraded>,
     /// What Flux told, which may be kept while it has no news. What else was said, such as Blocked, is seen anew each time.
     pub(super) has_word_of_flux: bool,
@@ -187,59 +174,9 @@ impl History {
     }
 
     /// A success that is seen now is history for the same status.
-    fn and(self, reading: &Reading) -> Self {
+    pub(super) fn and(self, reading: &Reading) -> Self {
         Self { was_released: self.was_released || matches!(reading, Reading::Released(_)), ..self }
     }
-}
-
-/// Whether the spec has been carried out; `None` keeps what was said.
-fn reconciling(facts: &Facts<'_>, history: History) -> Option<(Reconciling, String)> {
-    if let Some(why) = &facts.refused_pause {
-        return Some((Reconciling::ChangePending, why.clone()));
-    }
-    if facts.change == Change::Waits {
-        let why = match (&facts.blocker, &facts.pause) {
-            (Some(Blocker::NotWritten(message)), _) => message.clone(),
-            (_, Some(_)) => RESUMED.to_owned(),
-            (Some(blocker), None) => blocker.condition().map_or_else(String::new, |(reason, message)| {
-                format!("The change waits: {}: {message}", reason.row().reason)
-            }),
-            (None, None) => "The change waits.".to_owned(),
-        };
-        return Some((Reconciling::ChangePending, why));
-    }
-    let acting = if history.was_released {
-        Reconciling::HelmReleaseUpgrading
-    } else {
-        Reconciling::HelmReleaseInstalling
-    };
-    Some(match &facts.reading {
-        Reading::Unseen | Reading::Fetching(_) => {
-            (Reconciling::ChartSourceSyncing, "Flux is fetching the chart.".to_owned())
-        }
-        Reading::SourceTrouble(trouble) => (
-            Reconciling::ChartSourceSyncing,
-            format!("Flux tries again to fetch the chart: {}", trouble.message()),
-        ),
-        Reading::InProgress(message) => (acting, message.clone()),
-        Reading::Failed(failure) if failure.then == Then::Retried => {
-            let next = if failure.left == Left::Untouched {
-                "tries again"
-            } else {
-                "goes on, with a rollback or another try"
-            };
-            (acting, format!("Flux {next}: {}", failure.message))
-        }
-        Reading::Released(_) if !history.has_verdict_of_release => match facts.awaited() {
-            Some(awaited) => (Reconciling::Reconciling, awaited.to_owned()),
-            None => (Reconciling::Stable, String::new()),
-        },
-        Reading::Failed(_) | Reading::Released(_) => (Reconciling::Stable, String::new()),
-        Reading::NoNews if history.has_verdict_of_release => (Reconciling::Stable, String::new()),
-        Reading::NoNews if history.has_word_of_flux && !history.was_pending => return None,
-        Reading::NoNews => (acting, "Flux is looking at the release.".to_owned()),
-        Reading::Halted(_) => (Reconciling::ChangePending, RESUMED.to_owned()),
-    })
 }
 
 impl Facts<'_> {
@@ -263,35 +200,12 @@ impl Facts<'_> {
     }
 }
 
-fn blocked(facts: &Facts<'_>, history: History) -> (Blocked, String) {
-    facts.blocked().map_or_else(|| unblocked(history), |(reason, message)| (reason, message.to_owned()))
-}
-
-pub(super) fn unblocked(history: History) -> (Blocked, String) {
-    (if history.was_blocked { Blocked::Unblocked } else { Blocked::NotBlocked }, String::new())
+pub(super) fn unblocked(history: History) -> Blocked {
+    if history.was_blocked { Blocked::Unblocked } else { Blocked::NotBlocked }
 }
 
 pub(super) fn moment(app: &ApplicationInstance, now: Timestamp) -> Moment {
     Moment { generation: app.metadata.generation.unwrap_or_default(), now }
-}
-
-/// What was kept is said again for this generation, then kstatus' own conditions follow from the rest.
-pub(super) fn finish(conditions: &mut ConditionSet<ApplicationInstance>, at: Moment) {
-    keep::<Ready>(conditions, at);
-    keep::<Reconciling>(conditions, at);
-    keep::<Degraded>(conditions, at);
-    conditions.project(at);
-    conditions.retain_own();
-}
-
-fn keep<R: Reason<Kind = ApplicationInstance>>(
-    conditions: &mut ConditionSet<ApplicationInstance>,
-    at: Moment,
-) {
-    let message = conditions.get(R::TYPE.name).map(|known| known.message.clone()).unwrap_or_default();
-    if let Some(reason) = conditions.read::<R>() {
-        conditions.set(reason, message, at);
-    }
 }
 
 fn success(snapshot: &Snapshot, change: Option<String>, now: Timestamp) -> SuccessfulRelease {

@@ -1,6 +1,7 @@
 //! How an instance ends. Deletion wins over pausing: Flux skips the uninstall of a suspended release, which would leave
 //! the application behind.
 
+use conditions::Draft;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use operator_kit::{Absence, Child, Deletion, Finalizer, Interest, Plan, Sight};
@@ -11,7 +12,7 @@ use vworkspace_api::application_instance::{
 
 use super::chart_source::{SourceTrouble, source_trouble};
 use super::quoting::said;
-use super::status::{History, finish, moment, unblocked};
+use super::status::{History, moment, unblocked};
 use super::{pause, reading};
 use crate::controllers::application::OWNER_LABEL;
 use crate::controllers::application::asking::Question;
@@ -221,10 +222,9 @@ fn status(
     step: &Step,
     now: Timestamp,
 ) -> ApplicationInstanceStatus {
-    let mut status = app.status.clone().unwrap_or_default();
-    let at = moment(app, now);
+    let before = app.status.clone().unwrap_or_default();
     let refused = world.refusals.first();
-    let (blocked, blocked_message) = unblocked(History::of(&status));
+    let blocked = unblocked(History::of(&before));
     let is_orphaned = app.spec.deletion_policy == DeletionPolicy::Orphan;
     let (deleting, message) = match step {
         Step::Wait(message) => (Deleting::Uninstalling, said(app, world, message)),
@@ -247,22 +247,20 @@ fn status(
             (Deleting::Uninstalling, if is_orphaned { LET_GO } else { RELEASE_GONE }.to_owned())
         }
     };
-    let conditions = &mut status.conditions;
-    conditions.set(deleting, message.clone(), at);
-    conditions.set(Ready::Uninstalling, message, at);
-    conditions.set(Reconciling::Stable, "The spec is not carried out any more: see Deleting.", at);
-    match conditions.read::<Degraded>() {
-        None => conditions.set(Degraded::NotDegraded, "", at),
+    let mut draft = Draft::next(before.conditions, moment(app, now));
+    draft.say(deleting, message.clone());
+    draft.say(Ready::Uninstalling, message);
+    draft.say(Reconciling::Stable, "The spec is not carried out any more: see Deleting.");
+    match draft.read::<Degraded>() {
+        None => draft.say(Degraded::NotDegraded, ""),
         // What else was wrong is not looked at any more.
-        Some(Degraded::ChartUnreachable) if answers(world) => {
-            conditions.set(Degraded::Recovered, "", at);
-        }
+        Some(Degraded::ChartUnreachable) if answers(world) => draft.say(Degraded::Recovered, ""),
         Some(_) => {}
     }
-    conditions.set(blocked, blocked_message, at);
+    draft.say(blocked, "");
     let (suspended, message) = pause::condition(pause::by_hand(app).as_ref());
-    conditions.set(suspended, message, at);
-    finish(conditions, at);
+    draft.say(suspended, message);
+    let mut status = ApplicationInstanceStatus { conditions: draft.finish(), ..before };
     status.install_attempted = is_install_attempted(app, world);
     status.observed_generation = app.metadata.generation;
     status.last_reconcile_time = Some(Time(now));

@@ -1,7 +1,7 @@
 //! An instance that the API server has stored and that we cannot read: it is from before a rule of the schema, or from a newer
 //! version of the operator.
 
-use conditions::Moment;
+use conditions::{Draft, Moment};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use operator_kit::Unreadable;
@@ -9,7 +9,6 @@ use vworkspace_api::application_instance::{
     ApplicationInstanceStatus, Blocked, Degraded, Deleting, Ready, Reconciling, Suspended,
 };
 
-use super::status::finish;
 use crate::one_line::one_line;
 use crate::quotation::{Quotes, safe};
 
@@ -21,28 +20,27 @@ pub(in crate::controllers::application) fn unreadable(
     Unreadable { generation, is_being_deleted, why, status }: Unreadable<'_, ApplicationInstanceStatus>,
     now: Timestamp,
 ) -> ApplicationInstanceStatus {
-    let mut status = status.unwrap_or_default();
-    let at = Moment { generation, now };
+    let before = status.unwrap_or_default();
+    let mut draft = Draft::next(before.conditions, Moment { generation, now });
     let message = format!(
         "The object cannot be read: {}. Correct it, or upgrade the operator if it is older than the CRD.",
         one_line(&safe(why, Quotes::Trusted), LONGEST)
     );
-    let conditions = &mut status.conditions;
-    conditions.set(Ready::Blocked, format!("{}: {message}", Blocked::InvalidSpec.row().reason), at);
-    conditions.set(Blocked::InvalidSpec, message, at);
-    conditions.set(Reconciling::Stable, "Nothing is done for an object that cannot be read.", at);
-    if conditions.read::<Degraded>().is_none() {
-        conditions.set(Degraded::NotDegraded, "", at);
+    draft.say(Ready::Blocked, format!("{}: {message}", Blocked::InvalidSpec.row().reason));
+    draft.say(Blocked::InvalidSpec, message);
+    draft.say(Reconciling::Stable, "Nothing is done for an object that cannot be read.");
+    if draft.read::<Degraded>().is_none() {
+        draft.say(Degraded::NotDegraded, "");
     }
-    if conditions.read::<Suspended>().is_none() {
-        conditions.set(Suspended::Active, "", at);
+    if draft.read::<Suspended>().is_none() {
+        draft.say(Suspended::Active, "");
     }
     if is_being_deleted {
-        conditions.set(Deleting::Uninstalling, "Nothing is removed before the object can be read.", at);
+        draft.say(Deleting::Uninstalling, "Nothing is removed before the object can be read.");
     } else {
-        conditions.set(Deleting::NotDeleting, "", at);
+        draft.say(Deleting::NotDeleting, "");
     }
-    finish(conditions, at);
+    let mut status = ApplicationInstanceStatus { conditions: draft.finish(), ..before };
     status.observed_generation = Some(generation);
     status.last_reconcile_time = Some(Time(now));
     status

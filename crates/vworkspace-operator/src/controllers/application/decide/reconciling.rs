@@ -1,0 +1,107 @@
+//! Whether the spec has been carried out: the rules of Reconciling.
+
+use conditions::Said;
+use vworkspace_api::application_instance::Reconciling;
+
+use super::Change;
+use super::blocker::Blocker;
+use super::reading::{Left, Reading, Then};
+use super::status::{Facts, Rule, rule};
+
+/// In the order in which they are asked; the first that has something to say decides.
+#[rustfmt::skip]
+pub(super) const RULES: &[Rule<Reconciling>] = &[
+    rule(&[Reconciling::ChangePending], "the release could not be suspended, and goes on", not_paused),
+    rule(&[Reconciling::ChangePending], "the change waits: for a person, for the end of a pause, or because a child could not be written", waits),
+    rule(&[Reconciling::ChartSourceSyncing], "Flux is fetching the chart, or tries to", fetching),
+    rule(&[Reconciling::HelmReleaseInstalling, Reconciling::HelmReleaseUpgrading], "a Helm action runs, or will run again after a failure", acting),
+    rule(&[Reconciling::Reconciling], "released, and the first answer of a check or about a Secret is awaited", awaited),
+    rule(&[Reconciling::HelmReleaseInstalling, Reconciling::HelmReleaseUpgrading, Reconciling::Stable], "Flux is between two looks: what was concluded before still holds", no_news),
+    rule(&[Reconciling::ChangePending], "the release was suspended before Flux was done with it", halted),
+    rule(&[Reconciling::Stable], "released, or Flux has given up", done),
+];
+
+const RESUMED: &str = "The change waits until reconciliation is resumed: see Suspended.";
+
+fn not_paused(facts: &Facts<'_>) -> Option<Said<Reconciling>> {
+    Some(Said::This(Reconciling::ChangePending, facts.refused_pause.clone()?))
+}
+
+fn waits(facts: &Facts<'_>) -> Option<Said<Reconciling>> {
+    if facts.change != Change::Waits {
+        return None;
+    }
+    let why = match (&facts.blocker, &facts.pause) {
+        (Some(Blocker::NotWritten(message)), _) => message.clone(),
+        (_, Some(_)) => RESUMED.to_owned(),
+        (Some(blocker), None) => blocker.condition().map_or_else(String::new, |(reason, message)| {
+            format!("The change waits: {}: {message}", reason.row().reason)
+        }),
+        (None, None) => "The change waits.".to_owned(),
+    };
+    Some(Said::This(Reconciling::ChangePending, why))
+}
+
+fn fetching(facts: &Facts<'_>) -> Option<Said<Reconciling>> {
+    let message = match facts.reading {
+        Reading::Unseen | Reading::Fetching(_) => "Flux is fetching the chart.".to_owned(),
+        Reading::SourceTrouble(trouble) => {
+            format!("Flux tries again to fetch the chart: {}", trouble.message())
+        }
+        _ => return None,
+    };
+    Some(Said::This(Reconciling::ChartSourceSyncing, message))
+}
+
+/// What Helm does.
+fn action(facts: &Facts<'_>) -> Reconciling {
+    if facts.history.was_released {
+        Reconciling::HelmReleaseUpgrading
+    } else {
+        Reconciling::HelmReleaseInstalling
+    }
+}
+
+fn acting(facts: &Facts<'_>) -> Option<Said<Reconciling>> {
+    let message = match facts.reading {
+        Reading::InProgress(message) => message.clone(),
+        Reading::Failed(failure) if failure.then == Then::Retried => {
+            let next = if failure.left == Left::Untouched {
+                "tries again"
+            } else {
+                "goes on, with a rollback or another try"
+            };
+            format!("Flux {next}: {}", failure.message)
+        }
+        _ => return None,
+    };
+    Some(Said::This(action(facts), message))
+}
+
+fn awaited(facts: &Facts<'_>) -> Option<Said<Reconciling>> {
+    let is_new = matches!(facts.reading, Reading::Released(_)) && !facts.history.has_verdict_of_release;
+    let awaited = facts.awaited().filter(|_| is_new)?;
+    Some(Said::This(Reconciling::Reconciling, awaited.to_owned()))
+}
+
+fn no_news(facts: &Facts<'_>) -> Option<Said<Reconciling>> {
+    let history = facts.history;
+    (*facts.reading == Reading::NoNews).then(|| {
+        if history.has_verdict_of_release {
+            Said::This(Reconciling::Stable, String::new())
+        } else if history.has_word_of_flux && !history.was_pending {
+            Said::AsBefore
+        } else {
+            Said::This(action(facts), "Flux is looking at the release.".to_owned())
+        }
+    })
+}
+
+fn halted(facts: &Facts<'_>) -> Option<Said<Reconciling>> {
+    let is_halted = matches!(facts.reading, Reading::Halted(_));
+    is_halted.then(|| Said::This(Reconciling::ChangePending, RESUMED.to_owned()))
+}
+
+fn done(_: &Facts<'_>) -> Option<Said<Reconciling>> {
+    Some(Said::This(Reconciling::Stable, String::new()))
+}
