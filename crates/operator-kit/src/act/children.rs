@@ -1,16 +1,14 @@
 //! Children: applied, deleted, and marked for their controllers to look again. Each write is locked by what was seen, so
 //! that one that comes late, from a process that has lost its lease, changes nothing.
 
-use kube::api::{
-    DeleteParams, DynamicObject, ListParams, ObjectMeta, Patch, PatchParams, Preconditions, PropagationPolicy,
-};
+use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, Preconditions, PropagationPolicy};
 use serde_json::json;
 use std::collections::BTreeMap;
 use tokio::time::timeout;
 use tracing::{info, warn};
 
 use super::requests::{Apply, CREATION_ANNOTATION, Seen};
-use super::{ANSWER, Error, Task, api, refused};
+use super::{ANSWER, Error, Task, exchange, refused};
 use crate::fault::Fault;
 use crate::freshness::Wrote;
 use crate::object::ObjectId;
@@ -29,22 +27,23 @@ impl Task<'_> {
             None => info!(child = %id, "applying: it is not there"),
         }
         let (body, manager) = locked(desired, seen.as_ref(), self.creation, &self.actor.manager);
-        let api = api(&self.actor.client, &id.resource, &id.key);
+        let client = &self.actor.client;
+        let send = |params: &PatchParams| {
+            exchange::send(client, exchange::request(id).patch(&id.key.name, params, &Patch::Apply(&body)))
+        };
         // Not forced: what somebody else has set is theirs until they let go of it.
         let params = PatchParams::apply(&manager);
-        let patch = Patch::Apply(&body);
-        let written = match self.write("apply", id, api.patch(&id.key.name, &params, &patch)).await {
+        let written = match self.write("apply", id, send(&params)).await {
             // Somebody has changed who made it, and the fields are ours under another name. It is still what was seen.
             Err(Error::WithOurselves { .. }) if seen.is_some() => {
-                let params = params.force();
-                self.write("apply", id, api.patch(&id.key.name, &params, &patch)).await?
+                self.write("apply", id, send(&params.force())).await?
             }
             written => written?,
         };
-        if let Some(uid) = written.metadata.uid.filter(|_| seen.is_none()) {
+        if let Some(uid) = written.uid.filter(|_| seen.is_none()) {
             self.made.push((id.clone(), uid));
         }
-        if let Some(version) = written.metadata.resource_version {
+        if let Some(version) = written.resource_version {
             self.expect(id.clone(), Wrote::Version(version));
         }
         Ok(())
@@ -66,29 +65,23 @@ impl Task<'_> {
         Ok(())
     }
 
-    /// Whether the object itself is not there any more. Listed, because that is a right that every controller has.
+    /// Whether the object itself is not there any more.
     async fn is_gone(&self) -> Result<bool, Error> {
         let id = self.id();
-        let api = api(&self.actor.client, &id.resource, &id.key);
-        let named = ListParams::default().fields(&format!("metadata.name={}", id.key.name));
-        match timeout(ANSWER, api.list_metadata(&named)).await {
+        match timeout(ANSWER, exchange::find_listed(&self.actor.client, &id)).await {
             Err(_) => Err(Error::NoAnswer { verb: "list", object: id.to_string() }),
             Ok(Err(error)) => Err(refused("list", &id, &error)),
-            Ok(Ok(found)) => {
-                let uid = &self.object.metadata.uid;
-                Ok(!found.items.iter().any(|known| known.metadata.uid == *uid))
-            }
+            Ok(Ok(found)) => Ok(found.is_none_or(|found| found.uid != self.object.metadata.uid)),
         }
     }
 
     /// The caches show only children that carry our label, and may be behind: a namesake of somebody else must not be taken
     /// over, and one of ours that is there is locked by its version.
     async fn find_unseen(&self, id: &ObjectId) -> Result<Option<Seen>, Error> {
-        let api = api(&self.actor.client, &id.resource, &id.key);
-        let found: Option<ObjectMeta> = match timeout(ANSWER, api.get_metadata_opt(&id.key.name)).await {
+        let found = match timeout(ANSWER, exchange::find(&self.actor.client, id)).await {
             Err(_) => return Err(Error::NoAnswer { verb: "get", object: id.to_string() }),
             Ok(Err(error)) => return Err(refused("get", id, &error)),
-            Ok(Ok(found)) => found.map(|found| found.metadata),
+            Ok(Ok(found)) => found,
         };
         let (ownership, owner) = (self.actor.terms.ownership, self.object.metadata.uid.as_deref());
         match found {
@@ -107,16 +100,15 @@ impl Task<'_> {
         version: Option<&String>,
     ) -> Result<(), Error> {
         info!(child = %id, ?annotations, "asking its controller to look again");
-        let api = api(&self.actor.client, &id.resource, &id.key);
         // The plan may have applied it just before.
         let version = self.written_version(id).or(version.cloned());
         let patch =
             Patch::Merge(json!({"metadata": {"annotations": annotations, "resourceVersion": version}}));
         let params =
             PatchParams { field_manager: Some(self.actor.manager.clone()), ..PatchParams::default() };
-        let written: DynamicObject =
-            self.write("annotate", id, api.patch(&id.key.name, &params, &patch)).await?;
-        if let Some(version) = written.metadata.resource_version {
+        let request = exchange::request(id).patch(&id.key.name, &params, &patch);
+        let written = self.write("annotate", id, exchange::send(&self.actor.client, request)).await?;
+        if let Some(version) = written.resource_version {
             self.expect(id.clone(), Wrote::Version(version));
         }
         Ok(())
@@ -137,12 +129,12 @@ impl Task<'_> {
             ..DeleteParams::default()
         };
         info!(child = %id, "deleting");
-        let api = api(&self.actor.client, &deletion.resource, &id.key);
-        match self.write("delete", &id, api.delete(&id.key.name, &params)).await {
+        let request = exchange::request(&id).delete(&id.key.name, &params);
+        match self.write("delete", &id, exchange::send(&self.actor.client, request)).await {
             Ok(answer) => {
                 // Still there when something holds it; otherwise the cache has to show that it is gone.
-                let version = answer.left().and_then(|object| object.metadata.resource_version);
-                let wrote = version.map_or_else(|| Wrote::Gone(deletion.uid.clone()), Wrote::Version);
+                let wrote =
+                    answer.resource_version.map_or_else(|| Wrote::Gone(deletion.uid.clone()), Wrote::Version);
                 self.expect(id, wrote);
                 Ok(())
             }
