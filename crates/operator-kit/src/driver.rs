@@ -330,6 +330,9 @@ impl<C: Controller> Driver<C> {
         error: &serde_json::Error,
         memory: &mut Memory,
     ) -> (Ended, Next) {
+        let key = ObjectKey::of(object);
+        self.interests.want(&key, &[]);
+        self.errands.want(&key, &[]);
         let next = Next::By(Instant::now() + RESYNC);
         let status = object.data.get("status").cloned().map(serde_json::from_value).transpose();
         // A status that cannot be read holds what must not be lost: it is left as it is.
@@ -346,9 +349,15 @@ impl<C: Controller> Driver<C> {
             Err(error) => Outcome { errors: vec![error], ..Outcome::default() },
         };
         self.shared.metrics.wrote(C::NAME, outcome.writes);
-        self.tell_errors(&outcome.errors, RESYNC);
         memory.expectations = self.unmet(outcome.expectations);
-        (Ended::Undecodable, next)
+        if outcome.errors.is_empty() {
+            memory.failures = 0;
+            return (Ended::Undecodable, next);
+        }
+        memory.failures = memory.failures.saturating_add(1);
+        let pause = backoff::delay(memory.failures, &key);
+        self.tell_errors(&outcome.errors, pause);
+        (Ended::Undecodable, Next::By(Instant::now() + pause))
     }
 
     /// What the caches do not show yet, without room for what they do: thousands of objects may wait for their next visit.
@@ -440,7 +449,7 @@ fn is_let_go(object: &DynamicObject, finalizer: &str) -> bool {
 /// A watch that is late is no news; one that does not come is.
 fn tell_awaited(awaited: &Expectation) {
     let waited = awaited.at.elapsed();
-    if waited < LATE {
+    if waited < LATE || waited >= LATE + LOOK_AGAIN {
         debug!(child = %awaited.id, "waiting for the cache to show our own write");
     } else {
         warn!(child = %awaited.id, waited_s = waited.as_secs(), "the watch does not show our own write: is it alive?");

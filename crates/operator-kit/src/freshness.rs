@@ -53,7 +53,7 @@ impl Expectation {
         let age = cache.age(&self.id.key);
         // Only an end asks for the object.
         let object: Option<DynamicObject> = match &self.wrote {
-            Wrote::Gone(_) => cache.get(&self.id.key).and_then(|kept| kept.head().ok()),
+            Wrote::Gone(_) => cache.object(&self.id.key),
             Wrote::Version(_) => None,
         };
         let uid = object.as_ref().and_then(|object| object.metadata.uid.as_deref());

@@ -58,7 +58,7 @@ impl Interests {
 
     pub(crate) fn find(&self, interest: &Interest) -> Found<Arc<DynamicObject>> {
         let Some(cache) = self.watches.get(interest) else { return Found::NotYet };
-        let objects = || cache.all().iter().filter_map(|kept| kept.read().ok().map(Arc::new)).collect();
+        let objects = || cache.all().iter().filter_map(|kept| kept.head().ok().map(Arc::new)).collect();
         Found::at(&cache.progress(), objects)
     }
 

@@ -2,8 +2,7 @@
 //! that one that comes late, from a process that has lost its lease, changes nothing.
 
 use kube::api::{
-    DeleteParams, DynamicObject, ListParams, ObjectMeta, Patch, PatchParams, PostParams, Preconditions,
-    PropagationPolicy,
+    DeleteParams, DynamicObject, Patch, PatchParams, PostParams, Preconditions, PropagationPolicy,
 };
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -11,7 +10,7 @@ use tokio::time::timeout;
 use tracing::{info, warn};
 
 use super::requests::{Apply, Seen};
-use super::{ANSWER, Actor, Error, Task, api, refused};
+use super::{ANSWER, Actor, Error, Task, exchange, refused};
 use crate::fault::Fault;
 use crate::freshness::Wrote;
 use crate::object::ObjectId;
@@ -30,36 +29,37 @@ impl Task<'_> {
             Some(place) => info!(child = %id, place, "applying: it is not as wanted"),
             None => info!(child = %id, "applying: it is not there"),
         }
-        let Actor { manager, terms, .. } = self.actor;
+        let Actor { manager, terms, client, .. } = self.actor;
         let (body, manager) = locked(desired, seen.as_ref(), self.creation, manager, terms.product);
-        let api = api(&self.actor.client, &id.resource, &id.key);
+        let send = |params: &PatchParams| {
+            exchange::send(client, exchange::request(id).patch(&id.key.name, params, &Patch::Apply(&body)))
+        };
         // Not forced: what somebody else has set is theirs until they let go of it.
         let params = PatchParams::apply(&manager);
-        let patch = Patch::Apply(&body);
-        let written = match self.write("apply", id, api.patch(&id.key.name, &params, &patch)).await {
+        let written = match self.write("apply", id, send(&params)).await {
             // Somebody has changed who made it, and the fields are ours under another name. It is still what was seen.
             Err(Error::WithOurselves { .. }) if seen.is_some() => {
-                let params = params.force();
-                self.write("apply", id, api.patch(&id.key.name, &params, &patch)).await?
+                self.write("apply", id, send(&params.force())).await?
             }
             written => written?,
         };
-        if let Some(uid) = written.metadata.uid.filter(|_| seen.is_none()) {
+        if let Some(uid) = written.uid.filter(|_| seen.is_none()) {
             self.made.push((id.clone(), uid));
         }
-        self.expect_version(id, written.metadata.resource_version);
+        self.expect_version(id, written.resource_version);
         Ok(())
     }
 
     /// Makes a child that is not there. One of ours that is there after all is what was wanted.
     pub(super) async fn create(&mut self, id: &ObjectId, desired: &DynamicObject) -> Result<(), Error> {
         info!(child = %id, "creating");
-        let api = api(&self.actor.client, &id.resource, &id.key);
         let params = PostParams { field_manager: Some(self.actor.manager.clone()), ..PostParams::default() };
-        match self.write("create", id, api.create(&params, desired)).await {
+        let body = serde_json::to_vec(desired).unwrap_or_default();
+        let request = exchange::request(id).create(&params, body);
+        match self.write("create", id, exchange::send(&self.actor.client, request)).await {
             Ok(written) => {
-                self.made.extend(written.metadata.uid.map(|uid| (id.clone(), uid)));
-                self.expect_version(id, written.metadata.resource_version);
+                self.made.extend(written.uid.map(|uid| (id.clone(), uid)));
+                self.expect_version(id, written.resource_version);
                 Ok(())
             }
             Err(Error::Refused { fault: Fault::Conflict, .. }) => {
@@ -75,13 +75,11 @@ impl Task<'_> {
     pub(super) async fn patch(&mut self, patch: &plan::Patch) -> Result<(), Error> {
         let id = patch.id();
         info!(object = %id, "patching");
-        let fields = patch.locked();
-        let api = api(&self.actor.client, &id.resource, &id.key);
         let params =
             PatchParams { field_manager: Some(self.actor.manager.clone()), ..PatchParams::default() };
-        let written =
-            self.write("patch", &id, api.patch(&id.key.name, &params, &Patch::Merge(fields))).await?;
-        self.expect_version(&id, written.metadata.resource_version);
+        let request = exchange::request(&id).patch(&id.key.name, &params, &Patch::Merge(patch.locked()));
+        let written = self.write("patch", &id, exchange::send(&self.actor.client, request)).await?;
+        self.expect_version(&id, written.resource_version);
         Ok(())
     }
 
@@ -107,29 +105,23 @@ impl Task<'_> {
         Ok(())
     }
 
-    /// Whether the object itself is not there any more. Listed, because that is a right that every controller has.
+    /// Whether the object itself is not there any more.
     async fn is_gone(&self) -> Result<bool, Error> {
         let id = self.id();
-        let api = api(&self.actor.client, &id.resource, &id.key);
-        let named = ListParams::default().fields(&format!("metadata.name={}", id.key.name));
-        match timeout(ANSWER, api.list_metadata(&named)).await {
+        match timeout(ANSWER, exchange::find_listed(&self.actor.client, &id)).await {
             Err(_) => Err(Error::NoAnswer { verb: "list", object: id.to_string() }),
             Ok(Err(error)) => Err(refused("list", &id, &error)),
-            Ok(Ok(found)) => {
-                let uid = &self.object.metadata.uid;
-                Ok(!found.items.iter().any(|known| known.metadata.uid == *uid))
-            }
+            Ok(Ok(found)) => Ok(found.is_none_or(|found| found.uid != self.object.metadata.uid)),
         }
     }
 
     /// The caches show only children that carry our label, and may be behind: a namesake of somebody else must not be taken
     /// over, and one of ours that is there is locked by its version.
     async fn find_unseen(&self, id: &ObjectId) -> Result<Option<Seen>, Error> {
-        let api = api(&self.actor.client, &id.resource, &id.key);
-        let found: Option<ObjectMeta> = match timeout(ANSWER, api.get_metadata_opt(&id.key.name)).await {
+        let found = match timeout(ANSWER, exchange::find(&self.actor.client, id)).await {
             Err(_) => return Err(Error::NoAnswer { verb: "get", object: id.to_string() }),
             Ok(Err(error)) => return Err(refused("get", id, &error)),
-            Ok(Ok(found)) => found.map(|found| found.metadata),
+            Ok(Ok(found)) => found,
         };
         let (ownership, owner) = (self.actor.terms.ownership, self.object.metadata.uid.as_deref());
         match found {
@@ -148,16 +140,15 @@ impl Task<'_> {
         version: Option<&String>,
     ) -> Result<(), Error> {
         info!(child = %id, ?annotations, "asking its controller to look again");
-        let api = api(&self.actor.client, &id.resource, &id.key);
         // The plan may have applied it just before.
         let version = self.written_version(id).or(version.cloned());
         let patch =
             Patch::Merge(json!({"metadata": {"annotations": annotations, "resourceVersion": version}}));
         let params =
             PatchParams { field_manager: Some(self.actor.manager.clone()), ..PatchParams::default() };
-        let written: DynamicObject =
-            self.write("annotate", id, api.patch(&id.key.name, &params, &patch)).await?;
-        self.expect_version(id, written.metadata.resource_version);
+        let request = exchange::request(id).patch(&id.key.name, &params, &patch);
+        let written = self.write("annotate", id, exchange::send(&self.actor.client, request)).await?;
+        self.expect_version(id, written.resource_version);
         Ok(())
     }
 
@@ -176,12 +167,12 @@ impl Task<'_> {
             ..DeleteParams::default()
         };
         info!(child = %id, "deleting");
-        let api = api(&self.actor.client, &deletion.resource, &id.key);
-        match self.write("delete", &id, api.delete(&id.key.name, &params)).await {
+        let request = exchange::request(&id).delete(&id.key.name, &params);
+        match self.write("delete", &id, exchange::send(&self.actor.client, request)).await {
             Ok(answer) => {
                 // Still there when something holds it; otherwise the cache has to show that it is gone.
-                let version = answer.left().and_then(|object| object.metadata.resource_version);
-                let wrote = version.map_or_else(|| Wrote::Gone(deletion.uid.clone()), Wrote::Version);
+                let wrote =
+                    answer.resource_version.map_or_else(|| Wrote::Gone(deletion.uid.clone()), Wrote::Version);
                 self.expect(id, wrote);
                 Ok(())
             }

@@ -5,7 +5,7 @@ use serde_json::json;
 use tokio::time::timeout;
 use tracing::info;
 
-use super::{ANSWER, Error, Task, api, refused};
+use super::{ANSWER, Error, Task, exchange, refused};
 use crate::fault::{Fault, fault};
 use crate::object::ObjectId;
 use crate::plan::Finalizer;
@@ -39,8 +39,7 @@ impl Task<'_> {
     /// Asks the API server whether these are gone, whatever the caches show.
     pub(super) async fn check_gone(&self, gone: &[ObjectId]) -> Result<(), Error> {
         for id in gone {
-            let api = api(&self.actor.client, &id.resource, &id.key);
-            let found = match timeout(ANSWER, api.get_metadata_opt(&id.key.name)).await {
+            let found = match timeout(ANSWER, exchange::find(&self.actor.client, id)).await {
                 Err(_) => return Err(Error::NoAnswer { verb: "get", object: id.to_string() }),
                 // Of a kind that the cluster does not have there is no object.
                 Ok(Err(error)) if fault(&error) == Fault::NotInstalled => None,
@@ -48,7 +47,7 @@ impl Task<'_> {
                 Ok(Ok(found)) => found,
             };
             let owner = self.object.metadata.uid.as_deref();
-            if found.is_some_and(|found| self.actor.terms.ownership.holds(&found.metadata, owner)) {
+            if found.is_some_and(|found| self.actor.terms.ownership.holds(&found, owner)) {
                 return Err(Error::StillThere { object: id.to_string() });
             }
         }
@@ -62,12 +61,12 @@ impl Task<'_> {
             "metadata": {"uid": meta.uid, "resourceVersion": self.version(), "finalizers": finalizers}}));
         let id = self.id();
         info!(?finalizers, "changing the finalizers");
-        let api = api(&self.actor.client, &self.actor.terms.resource, &id.key);
         let params =
             PatchParams { field_manager: Some(self.actor.manager.clone()), ..PatchParams::default() };
-        let written =
-            self.write("patch the finalizers of", &id, api.patch(&id.key.name, &params, &patch)).await?;
-        self.expect_own(&written.metadata);
+        let request = exchange::request(&id).patch(&id.key.name, &params, &patch);
+        let answer = exchange::send(&self.actor.client, request);
+        let written = self.write("patch the finalizers of", &id, answer).await?;
+        self.expect_own(&written);
         Ok(())
     }
 }

@@ -5,6 +5,7 @@ mod children;
 mod conflict;
 mod difference;
 mod events;
+mod exchange;
 mod finalizer;
 mod requests;
 mod sent;
@@ -15,9 +16,8 @@ pub(crate) mod testing;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ObjectReference;
+use kube::Client;
 use kube::api::{DynamicObject, ObjectMeta};
-use kube::core::ApiResource;
-use kube::{Api, Client};
 use serde::Serialize;
 use tokio::time::{Instant, timeout};
 use tracing::debug;
@@ -412,13 +412,6 @@ fn refused(verb: &'static str, id: &ObjectId, error: &kube::Error) -> Error {
         return Error::Conflict { verb, object: id.to_string(), conflicts };
     }
     Error::Refused { verb, object: id.to_string(), fault: fault(error), message: fault::words(error) }
-}
-
-pub(crate) fn api(client: &Client, resource: &ApiResource, key: &ObjectKey) -> Api<DynamicObject> {
-    match &key.namespace {
-        Some(namespace) => Api::namespaced_with(client.clone(), namespace, resource),
-        None => Api::all_with(client.clone(), resource),
-    }
 }
 
 #[cfg(test)]

@@ -1,15 +1,10 @@
 //! The status: written as a whole, and only if it says something else than before.
 
-use kube::Resource;
-use kube::api::{DynamicObject, Patch, PatchParams};
-use kube::core::{PartialObjectMeta, Request};
+use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 use tracing::info;
 
-use super::{Error, Task};
-
-/// Asks for nothing but the metadata.
-const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+use super::{Error, Task, exchange};
 
 impl Task<'_> {
     pub(super) async fn status(&mut self, desired: &Value) -> Result<(), Error> {
@@ -28,19 +23,10 @@ impl Task<'_> {
             "status": desired}));
         // Forced: the status of our own kind is ours alone, and one that somebody edited by hand must not stay wrong.
         let params = PatchParams::apply(&self.actor.manager).force();
-        let path = DynamicObject::url_path(resource, id.key.namespace.as_deref());
-        let request = Request::new(path).patch_subresource("status", &id.key.name, &params, &patch);
-        let client = self.actor.client.clone();
-        let answer = async move {
-            let mut request = request.map_err(kube::Error::BuildRequest)?;
-            // Only its version matters, and the object may be one that nobody can read.
-            if let Ok(metadata) = METADATA.parse() {
-                request.headers_mut().insert("accept", metadata);
-            }
-            client.request::<PartialObjectMeta>(request).await
-        };
+        let request = exchange::request(&id).patch_subresource("status", &id.key.name, &params, &patch);
+        let answer = exchange::send(&self.actor.client, request);
         let written = self.write("write the status of", &id, answer).await?;
-        self.expect_own(&written.metadata);
+        self.expect_own(&written);
         self.is_status_written = true;
         let before = self.object.data.get("status").unwrap_or(&Value::Null);
         let term = &self.actor.term;

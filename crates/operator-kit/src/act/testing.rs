@@ -23,6 +23,16 @@ pub(crate) type Asked = Arc<Mutex<Vec<(Method, (String, Value))>>>;
 pub(crate) fn answering(
     answer: impl Fn(&Method) -> (StatusCode, Value) + Clone + Send + Sync + 'static,
 ) -> (Client, Asked) {
+    answering_text(move |method| {
+        let (status, told) = answer(method);
+        (status, told.to_string())
+    })
+}
+
+/// The same with answers that no value can hold.
+pub(crate) fn answering_text(
+    answer: impl Fn(&Method) -> (StatusCode, String) + Clone + Send + Sync + 'static,
+) -> (Client, Asked) {
     let asked = Asked::default();
     let log = Arc::clone(&asked);
     let service = tower::service_fn(move |request: Request<Body>| {
@@ -33,7 +43,7 @@ pub(crate) fn answering(
             let (status, told) = answer(&method);
             let sent = serde_json::from_slice(&body).unwrap_or_default();
             log.lock().unwrap().push((method, (address, sent)));
-            let mut response = Response::new(Body::from(told.to_string().into_bytes()));
+            let mut response = Response::new(Body::from(told.into_bytes()));
             *response.status_mut() = status;
             Ok::<_, std::convert::Infallible>(response)
         }

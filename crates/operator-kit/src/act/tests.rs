@@ -174,3 +174,12 @@ async fn an_event_is_about_the_very_object() {
         [about.api_version, about.kind, about.namespace, about.name, about.uid, about.resource_version];
     assert_eq!(told.map(Option::unwrap_or_default), ["v1", "ConfigMap", "shop", "web", "ours", "1"]);
 }
+
+#[tokio::test]
+async fn an_object_that_nobody_can_read_can_be_written() {
+    let deep = crate::cache::incoming::tests::deep("web", "9");
+    let (client, _) = testing::answering_text(move |_| (StatusCode::OK, deep.clone()));
+    let outcome = testing::actor(client).tell(&object(), &[Request::Status(json!({"said": true}))]).await;
+    let wrote: Vec<&Wrote> = outcome.expectations.iter().map(|known| &known.wrote).collect();
+    assert_eq!(wrote, [&Wrote::Version("9".to_owned())], "{:?}", outcome.errors);
+}

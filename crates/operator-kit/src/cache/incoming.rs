@@ -3,10 +3,18 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{OwnerReference, Time};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ListMeta, OwnerReference, Time};
 use kube::api::{DynamicObject, ObjectMeta, TypeMeta};
 use serde::Deserialize;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
+
+/// A part of a list. What it lists is read one by one.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Page {
+    pub(crate) metadata: ListMeta,
+    pub(crate) items: Option<Vec<Box<RawValue>>>,
+}
 
 /// What came in.
 #[derive(Debug)]
@@ -36,14 +44,14 @@ impl From<DynamicObject> for Incoming {
 
 /// What can be read of an object that is nested too deeply. What is not asked for is skipped, so not all metadata is: the
 /// names of the fields that somebody manages are nested as deeply as those fields.
-pub(super) fn head(text: &str) -> Result<DynamicObject, serde_json::Error> {
+pub(crate) fn head(text: &str) -> Result<DynamicObject, serde_json::Error> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Head {
-        api_version: String,
-        kind: String,
+        api_version: Option<String>,
+        kind: Option<String>,
         metadata: Meta,
-        status: Option<Value>,
+        status: Option<Box<RawValue>>,
     }
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
@@ -61,8 +69,9 @@ pub(super) fn head(text: &str) -> Result<DynamicObject, serde_json::Error> {
         owner_references: Option<Vec<OwnerReference>>,
     }
     let Head { api_version, kind, metadata, status } = serde_json::from_str(text)?;
+    let status = status.and_then(|status| serde_json::from_str::<Value>(status.get()).ok());
     let mut object = DynamicObject {
-        types: Some(TypeMeta { api_version, kind }),
+        types: api_version.zip(kind).map(|(api_version, kind)| TypeMeta { api_version, kind }),
         metadata: ObjectMeta {
             name: metadata.name,
             namespace: metadata.namespace,
@@ -92,11 +101,11 @@ fn strip(object: &mut DynamicObject) {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use super::*;
 
     /// An object that is nested more deeply than can be read, and so is what the API server adds to it.
-    pub(in crate::cache) fn deep(name: &str, version: &str) -> String {
+    pub(crate) fn deep(name: &str, version: &str) -> String {
         let nested = |name: &str| format!("{}1{}", format!(r#"{{"{name}":"#).repeat(200), "}".repeat(200));
         let managed = format!(r#"[{{"manager":"kubectl","fieldsV1":{}}}]"#, nested("f:a"));
         let meta = format!(

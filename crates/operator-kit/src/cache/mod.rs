@@ -1,6 +1,6 @@
 //! Copies of what the API server has. Controllers read them and nothing else; they are kept up to date by `watch.rs`.
 
-mod incoming;
+pub(crate) mod incoming;
 mod kept;
 mod kind;
 mod trouble;

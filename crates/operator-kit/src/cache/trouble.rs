@@ -16,6 +16,9 @@ const MOST_REFUSED: u32 = 6;
 const MOST_RESUMED: u32 = 6;
 /// The API server does not know any more what happened since a version.
 pub(super) const GONE: u16 = 410;
+/// Bookmarks come every minute, unless nothing happens at all. A watch that has brought nothing for longer may wait for a
+/// version that is still to come, as after a restoration from a backup.
+const BARREN: Duration = Duration::from_secs(150);
 /// Streams that break more often than this are not every-day life.
 const LIFE: Duration = Duration::from_secs(10);
 
@@ -32,6 +35,8 @@ pub(super) struct Trouble {
     /// How often the stream broke in a row, and when it last did.
     breaks: u32,
     broke_at: Option<Instant>,
+    /// When a list or an event last came in.
+    heard_at: Option<Instant>,
 }
 
 impl Trouble {
@@ -45,13 +50,13 @@ impl Trouble {
     }
 
     /// A list came in. Whether it can be watched as well is another question.
-    pub(super) fn is_listed(&mut self) {
-        (self.refused, self.since) = (0, None);
+    pub(super) fn is_listed(&mut self, now: Instant) {
+        (self.refused, self.since, self.heard_at) = (0, None, Some(now));
     }
 
-    /// A watch has begun.
-    pub(super) fn is_watching(&mut self) {
-        (self.failures, self.told) = (0, None);
+    /// A watch has brought something.
+    pub(super) fn is_heard(&mut self, now: Instant) {
+        (self.failures, self.told, self.heard_at) = (0, None, Some(now));
     }
 
     /// How often this was told in a row, with this time.
@@ -62,9 +67,10 @@ impl Trouble {
         times
     }
 
-    /// Whether the stream has broken so often that only a list helps.
-    pub(super) fn needs_a_list(&self) -> bool {
-        self.breaks > 0 && self.breaks.is_multiple_of(MOST_RESUMED)
+    /// Whether the stream has broken so often, or has brought nothing for so long, that only a list helps.
+    pub(super) fn needs_a_list(&self, now: Instant) -> bool {
+        let is_barren = self.heard_at.is_some_and(|heard| now.duration_since(heard) >= BARREN);
+        is_barren || (self.breaks > 0 && self.breaks.is_multiple_of(MOST_RESUMED))
     }
 
     /// The stream broke: how long to wait before it is taken up again. The first time not at all.
@@ -86,6 +92,7 @@ impl Trouble {
 }
 
 /// Why a watch ended.
+#[derive(Debug)]
 pub(super) struct Failed {
     pub(super) fault: Fault,
     pub(super) message: String,
@@ -112,9 +119,12 @@ impl Failed {
         Self::other("the list has no resourceVersion from which it could be watched".to_owned())
     }
 
-    pub(super) fn without_answer() -> Self {
-        let message = "no answer came in time".to_owned();
+    pub(super) fn broken(message: String) -> Self {
         Self { fault: Fault::Unreachable, is_answer: false, ..Self::other(message) }
+    }
+
+    pub(super) fn without_answer() -> Self {
+        Self::broken("no answer came in time".to_owned())
     }
 
     pub(super) fn unreadable(error: &serde_json::Error) -> Self {
@@ -153,7 +163,7 @@ mod tests {
         }
         let mut trouble = Trouble::default();
         trouble.after(&failed(true, false), start, "x");
-        trouble.is_listed();
+        trouble.is_listed(later);
         trouble.after(&failed(true, false), later, "x");
         assert!(!trouble.is_lasting(later, LONG), "it could be had in between");
     }
@@ -166,7 +176,7 @@ mod tests {
         let third = trouble.broken(start + second, "x");
         assert!(Duration::ZERO < second && second < third, "{second:?} {third:?}");
         // A list that comes in between proves nothing: an expired version is found out after it.
-        trouble.is_listed();
+        trouble.is_listed(start);
         assert!(trouble.broken(start + second + third, "x") > third);
         assert_eq!(trouble.broken(start + Duration::from_secs(3600), "x"), Duration::ZERO, "long ago");
     }
@@ -181,7 +191,7 @@ mod tests {
         assert_eq!(trouble.past(), Past::Accepted);
         trouble.after(&failed(true, false), now, "x");
         assert_eq!(trouble.past(), Past::Accepted, "what fails otherwise counts for nothing");
-        trouble.is_listed();
+        trouble.is_listed(now);
         assert_eq!(trouble.past(), Past::Refused);
     }
 
@@ -189,20 +199,36 @@ mod tests {
     fn a_list_that_comes_in_does_not_make_up_for_a_watch_that_is_refused() {
         let (mut trouble, now) = (Trouble::default(), Instant::now());
         let first = trouble.after(&failed(true, false), now, "x");
-        trouble.is_listed();
+        trouble.is_listed(now);
         let second = trouble.after(&failed(true, false), now, "x");
         assert!(second > first, "{first:?} {second:?}");
-        trouble.is_watching();
+        trouble.is_heard(now);
         assert_eq!(trouble.after(&failed(true, false), now, "x"), first);
     }
 
     #[test]
     fn the_same_trouble_is_counted_and_another_one_begins_anew() {
-        let mut trouble = Trouble::default();
+        let (mut trouble, now) = (Trouble::default(), Instant::now());
         let told =
             [Fault::Other, Fault::Other, Fault::Forbidden, Fault::Other].map(|fault| trouble.tells(fault));
         assert_eq!(told, [1, 2, 1, 1]);
-        trouble.is_watching();
+        trouble.is_heard(now);
         assert_eq!(trouble.tells(Fault::Other), 1, "it was well in between");
+    }
+
+    #[test]
+    fn a_watch_that_brings_nothing_needs_a_list_however_often_it_ends() {
+        let (mut trouble, start) = (Trouble::default(), Instant::now());
+        trouble.is_listed(start);
+        let ended = |trouble: &mut Trouble, seconds: u64| {
+            let now = start + Duration::from_secs(seconds);
+            trouble.broken(now, "x");
+            trouble.needs_a_list(now)
+        };
+        // Each lives too long to count as broken.
+        let needs = [40, 80, 120, 160].map(|seconds| ended(&mut trouble, seconds));
+        assert_eq!(needs, [false, false, false, true]);
+        trouble.is_heard(start + Duration::from_secs(161));
+        assert!(!ended(&mut trouble, 200));
     }
 }

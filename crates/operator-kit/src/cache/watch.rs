@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use futures::io::Lines;
 use futures::{AsyncBufRead, AsyncBufReadExt, StreamExt};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ListMeta, Status};
+use http::HeaderValue;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Status;
 use kube::api::{DynamicObject, ListParams, WatchParams};
 use kube::core::{ApiResource, Request};
 use kube::{Client, Resource};
@@ -16,7 +17,7 @@ use serde_json::value::RawValue;
 use tokio::time::{Instant, sleep, timeout};
 use tracing::{debug, error, info, warn};
 
-use super::incoming::Incoming;
+use super::incoming::{Incoming, Page};
 use super::trouble::{Failed, GONE, Trouble};
 use crate::cache::{Kept, KindCache, Listed, Part, Past, Progress};
 use crate::fault::Fault;
@@ -35,10 +36,7 @@ const ANSWER: Duration = Duration::from_secs(65);
 const STREAM: u32 = 290;
 /// A stream that is silent for this much longer is dead, whatever the network says.
 const GRACE: Duration = Duration::from_secs(5);
-/// Bookmarks come every minute. A stream that has brought nothing for this long waits for a version that is still to come,
-/// as after a restoration from a backup.
-const BARREN: Duration = Duration::from_secs(150);
-/// A page of a list is in memory as a whole, as text and as objects, for each kind at the same time.
+/// The text of a page is in memory as a whole, for each kind at the same time.
 const PAGE: u32 = 100;
 
 /// A kind, the part of it that matters, and who wants to know.
@@ -102,7 +100,7 @@ impl KindWatch {
         format!("{} cannot be listed: {}", plural_name(&self.resource), failed.message)
     }
 
-    /// Lists and watches, until a list fails.
+    /// Lists and watches, until a list fails, or the kind is not there any more.
     async fn follow(&self, client: &Client, trouble: &mut Trouble) -> Failed {
         loop {
             let mut version = match self.list(client, trouble.past()).await {
@@ -112,19 +110,24 @@ impl KindWatch {
                     return failed;
                 }
             };
-            trouble.is_listed();
+            trouble.is_listed(Instant::now());
             loop {
-                let end = match self.watch(client, &mut version, trouble).await {
-                    Ok(end) => end,
-                    Err(failed) => return failed,
-                };
+                let end = self.watch(client, &mut version, trouble).await;
                 // That streams end and versions expire is every-day life, and they are taken up at once. One that always breaks
                 // must not keep us and the API server busy.
-                let kind = plural_name(&self.resource);
-                let pause = trouble.broken(Instant::now(), kind.as_str());
-                debug!(kind, ?end, pause_ms = pause.as_millis(), "the watch ended");
+                let (now, kind) = (Instant::now(), plural_name(&self.resource));
+                let pause = trouble.broken(now, kind.as_str());
+                let needs_a_list = trouble.needs_a_list(now);
+                debug!(kind, namespace = self.part, ?end, pause_ms = pause.as_millis(), "the watch ended");
+                let is_expired = matches!(end, StreamEnd::Expired);
+                match end {
+                    StreamEnd::Refused(failed) if failed.fault == Fault::NotInstalled => return failed,
+                    StreamEnd::Refused(failed) => self.tell("watch", &failed, trouble),
+                    StreamEnd::Broken(failed) if needs_a_list => self.tell("watch", &failed, trouble),
+                    StreamEnd::Broken(_) | StreamEnd::Closed | StreamEnd::Expired => {}
+                }
                 sleep(pause).await;
-                if matches!(end, StreamEnd::Expired) || trouble.needs_a_list() {
+                if is_expired || needs_a_list {
                     break;
                 }
             }
@@ -177,41 +180,27 @@ impl KindWatch {
     }
 
     /// Brings what happens after a version into the cache, and moves the version along.
-    async fn watch(
-        &self,
-        client: &Client,
-        version: &mut String,
-        trouble: &mut Trouble,
-    ) -> Result<StreamEnd, Failed> {
+    async fn watch(&self, client: &Client, version: &mut String, trouble: &mut Trouble) -> StreamEnd {
         let mut lines = match self.lines(client, version).await {
             Ok(lines) => lines,
-            Err(failed) if failed.is_expired => return Ok(StreamEnd::Expired),
-            Err(failed) if failed.fault == Fault::NotInstalled => return Err(failed),
-            Err(failed) => {
-                self.tell("watch", &failed, trouble);
-                return Ok(StreamEnd::Resumable(failed.message));
-            }
+            Err(failed) if failed.is_expired => return StreamEnd::Expired,
+            Err(failed) => return StreamEnd::Refused(failed),
         };
-        trouble.is_watching();
-        let (begun, mut is_barren) = (Instant::now(), true);
         let silence = Duration::from_secs(STREAM.into()) + GRACE;
         loop {
-            let resumable = |why: String| {
-                let is_lost = is_barren && begun.elapsed() >= BARREN;
-                Ok(if is_lost { StreamEnd::Expired } else { StreamEnd::Resumable(why) })
-            };
             let line = match timeout(silence, lines.next()).await {
-                Err(_) => return Ok(StreamEnd::Expired),
-                Ok(None) => return resumable("the API server closed it".to_owned()),
-                Ok(Some(Err(error))) => return resumable(error.to_string()),
+                Err(_) => return StreamEnd::Expired,
+                Ok(None) => return StreamEnd::Closed,
+                Ok(Some(Err(error))) => return StreamEnd::Broken(Failed::broken(error.to_string())),
                 Ok(Some(Ok(line))) => line,
             };
             match self.take(&line) {
-                Ok(Taken::Reached(reached)) => (*version, is_barren) = (reached, false),
-                Ok(Taken::Expired) => return Ok(StreamEnd::Expired),
-                Ok(Taken::Trouble(message)) => return resumable(message),
-                Err(error) => return resumable(error.to_string()),
+                Ok(Taken::Reached(reached)) => *version = reached,
+                Ok(Taken::Expired) => return StreamEnd::Expired,
+                Ok(Taken::Trouble(message)) => return StreamEnd::Broken(Failed::broken(message)),
+                Err(error) => return StreamEnd::Broken(Failed::unreadable(&error)),
             }
+            trouble.is_heard(Instant::now());
         }
     }
 
@@ -255,7 +244,7 @@ impl KindWatch {
             Depth::Metadata => self.request().list_metadata(params),
         };
         let request = request.map_err(kube::Error::BuildRequest)?;
-        // Not read by the client: that would write a list that it cannot read into the log.
+        // Read by ourselves, one by one: see `Incoming`.
         let text = in_time(client.request_text(request)).await?;
         serde_json::from_str(&text).map_err(|error| Failed::unreadable(&error))
     }
@@ -276,7 +265,9 @@ impl KindWatch {
             Depth::Whole => self.request().watch(&params, version),
             Depth::Metadata => self.request().watch_metadata(&params, version),
         };
-        let request = request.map_err(kube::Error::BuildRequest)?;
+        let mut request = request.map_err(kube::Error::BuildRequest)?;
+        // Each event would be packed by itself, which no reader of a stream expects.
+        request.headers_mut().insert(http::header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         Ok(in_time(client.request_stream(request)).await?.lines())
     }
 
@@ -309,30 +300,26 @@ impl KindWatch {
                 format!("failed to {verb} {kind}")
             }
         };
-        let reason = &failed.message;
+        let (reason, namespace) = (&failed.message, &self.part);
         match (trouble.tells(failed.fault), failed.fault, self.importance) {
             (1, Fault::NotInstalled, Importance::Other) => {
-                warn!(kind, "{message}; watching starts when it appears");
+                warn!(kind, namespace, "{message}; watching starts when it appears");
             }
             (1, Fault::NotInstalled, Importance::Own) => {
-                error!(kind, "{message}; install the operator's CRDs, watching then starts by itself");
+                error!(
+                    kind,
+                    namespace, "{message}; install the operator's CRDs, watching then starts by itself"
+                );
             }
-            (_, Fault::NotInstalled, _) => debug!(kind, "{message}"),
-            (1, _, _) => warn!(kind, reason, "{message}; trying again"),
-            (3, _, _) => error!(kind, reason, "{message}, three times by now; trying again"),
-            (_, _, _) => debug!(kind, reason, "{message}, still"),
+            (_, Fault::NotInstalled, _) => debug!(kind, namespace, "{message}"),
+            (1, _, _) => warn!(kind, namespace, reason, "{message}; trying again"),
+            (3, _, _) => error!(kind, namespace, reason, "{message}, three times by now; trying again"),
+            (_, _, _) => debug!(kind, namespace, reason, "{message}, still"),
         }
     }
 }
 
-/// A part of a list. What it lists is read one by one.
-#[derive(Deserialize)]
-struct Page {
-    metadata: ListMeta,
-    items: Option<Vec<Box<RawValue>>>,
-}
-
-/// One event of a watch, likewise.
+/// One event of a watch. What it is about is read by itself.
 #[derive(Deserialize)]
 struct Line<'a> {
     #[serde(rename = "type")]
@@ -351,11 +338,15 @@ enum Taken {
     Trouble(String),
 }
 
-/// How a stream ended.
+/// How a stream ended. Unless it expired it is taken up where it ended.
 #[derive(Debug)]
 enum StreamEnd {
-    /// It is taken up where it ended: why it did.
-    Resumable(#[expect(dead_code, reason = "for the log")] String),
+    /// As each does after a while.
+    Closed,
+    /// Before its time.
+    Broken(Failed),
+    /// Before it began.
+    Refused(Failed),
     /// Only a list can tell what happened since.
     Expired,
 }

@@ -2,7 +2,7 @@
 //! it, and one that is nested too deeply.
 
 use anyhow::{Context, Result};
-use kube::api::{DynamicObject, PostParams};
+use kube::api::{DynamicObject, ListParams, PostParams};
 use serde_json::{Value, json};
 
 use super::super::chart::Chart;
@@ -20,7 +20,6 @@ pub(in super::super) const SCENARIO: Scenario = Scenario {
     )
 };
 
-const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
 const CRD: &str = "applicationinstances.apps.vworkspace.io";
 const POLICY: &str = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/deletionPolicy";
 
@@ -65,25 +64,35 @@ async fn too_deep(ground: &Ground, shop: &mut Instance<'_>) -> Result<()> {
         let asked = http::Request::get(format!("{path}/deep")).body(Vec::new());
         let Ok(asked) = asked else { return false };
         let deep = ground.cluster.client.request_text(asked).await.unwrap_or_default();
-        deep.contains("recursion limit exceeded") && deep.contains("InvalidSpec")
+        deep.contains("it is nested too deeply") && deep.contains("InvalidSpec")
     };
-    let told = comes_true("the instance that is too deep says so", told).await;
-    let served = match told {
-        Ok(()) => served_beside(ground, shop).await,
-        told => told,
+    let served = async {
+        comes_true("the instance that is too deep says so", told).await?;
+        comes_true("an Event says so, too", async || is_announced(ground).await).await?;
+        served_beside(ground, shop).await
     };
-    // By its metadata, which can be read.
-    let removed = http::Request::delete(format!("{path}/deep")).header("accept", METADATA).body(Vec::new())?;
+    let served = served.await;
+    let removed = http::Request::delete(format!("{path}/deep")).body(Vec::new())?;
     ground.cluster.client.request_text(removed).await?;
     served
+}
+
+async fn is_announced(ground: &Ground) -> bool {
+    let events = ground.objects("events.k8s.io/v1", "Event").list(&ListParams::default()).await;
+    let about_it = |event: &DynamicObject| {
+        let text = |pointer: &str| event.data.pointer(pointer).and_then(Value::as_str);
+        text("/regarding/name") == Some("deep") && text("/reason") == Some("InvalidSpec")
+    };
+    events.is_ok_and(|events| events.items.iter().any(about_it))
 }
 
 async fn served_beside(ground: &Ground, shop: &mut Instance<'_>) -> Result<()> {
     shop.change("values: {source: inline, inline: {replicas: 0, greeting: again}}").await?;
     let carried = [("Ready", "True/HelmReleaseReady"), ("Reconciling", "False/Stable")];
     shop.says_all(&carried).await?;
-    installed::scale(ground, 0).await?;
-    installed::scale(ground, 1).await?;
+    let stopped = installed::scale(ground, 0).await;
+    // Whatever the outcome: others need it.
+    installed::scale(ground, 1).await.and(stopped)?;
     shop.change("values: {source: inline, inline: {replicas: 0, greeting: afterwards}}").await?;
     shop.says_all(&carried).await
 }

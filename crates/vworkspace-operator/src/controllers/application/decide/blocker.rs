@@ -108,7 +108,7 @@ pub(super) const REASONS: &[Blocked] = &[
 pub(super) const RULES: &[Rule] = &[
     rule(&[Blocked::MissingDependencies], "catalog entry `seaweedfs` without `spec.chart`: the first implementation of this API could install SeaweedFS without a chart, this operator cannot", native_storage),
     rule(&[Blocked::InvalidSpec], "the spec cannot be carried out", invalid_spec),
-    rule(&[Blocked::MissingDependencies], "Flux is not installed, or its objects cannot be listed", missing_flux),
+    rule(&[Blocked::MissingDependencies], "Flux is not installed, or its objects cannot be listed or read", missing_flux),
     rule(&[Blocked::MissingDependencies], "a controller that `spec.integrations` asks for is not installed", missing_integration),
     rule(&[Blocked::PolicyDenied], "the catalog policy cannot be read, or a part of it", unreadable_policy),
     rule(&[Blocked::MissingChartSource], "the chart source is not allowed, or the referenced one is absent or has another chart or version", forbidden_source),
@@ -182,6 +182,11 @@ fn missing_flux(&Situation { world, .. }: &Situation<'_>) -> Option<Blocker> {
     let missing = match (&world.release, &world.source) {
         (Sight::Unknown(why), _) | (_, Seen::Known(Sight::Unknown(why))) => {
             return Some(Blocker::Before(Blocked::MissingDependencies, format!("{why}.")));
+        }
+        // What cannot be read cannot be kept as it should be; somebody else has written it.
+        (Sight::Unreadable(why), _) => {
+            let message = format!("The HelmRelease cannot be read: {why}. Correct it, or delete it.");
+            return Some(Blocker::Before(Blocked::MissingDependencies, message));
         }
         (Sight::NotInstalled, _) => {
             "Flux's helm-controller is not installed (no CRD helmreleases.helm.toolkit.fluxcd.io)."

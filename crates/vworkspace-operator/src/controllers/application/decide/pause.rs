@@ -5,7 +5,7 @@ use std::time::Duration;
 use conditions::{Reason, Said};
 use jiff::Timestamp;
 use kube::ResourceExt;
-use operator_kit::Deed;
+use operator_kit::{Deed, Sight};
 use vworkspace_api::application_instance::{ApplicationInstance, MaintenanceWindow, Suspended};
 
 use super::quoting::said;
@@ -197,6 +197,11 @@ pub(super) fn bad_window(app: &ApplicationInstance) -> Option<String> {
 
 /// Why Flux has not been told of the pause: it was refused, so that the release goes on as before.
 pub(super) fn refused(app: &ApplicationInstance, world: &World, pause: Option<&Pause>) -> Option<String> {
+    if let (Some(pause), Sight::Unreadable(why)) = (pause, &world.release)
+        && pause.suspends_the_release()
+    {
+        return Some(format!("Whether the release is suspended is not known: it cannot be read: {why}."));
+    }
     let release = world.release.present().filter(|release| !release.is_being_deleted())?;
     let is_untold = pause?.suspends_the_release() && !release.is_suspended();
     let refusal = world.refusals.iter().find(|refusal| is_untold && refusal.deed == Deed::Make)?;

@@ -1,5 +1,5 @@
-//! An instance that the API server has stored and that we cannot read: it is from before a rule of the schema, or from a newer
-//! version of the operator.
+//! An instance that the API server has stored and that we cannot read: it is from before a rule of the schema, from a newer
+//! version of the operator, or nested too deeply.
 
 use conditions::{Draft, Moment};
 use jiff::Timestamp;

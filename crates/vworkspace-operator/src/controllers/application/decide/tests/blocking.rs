@@ -199,3 +199,16 @@ fn a_source_that_somebody_else_keeps_is_called_by_its_kind() {
         assert_eq!(said, format!("spec.chart.sourceRef: {kind} charts does not exist in this namespace."));
     }
 }
+
+#[test]
+fn a_release_that_cannot_be_read_is_not_one_that_is_not_there() {
+    let (app, world) = running();
+    let world = World { release: Sight::Unreadable("it is nested too deeply".to_owned()), ..world };
+    let blocked = plan(&app, &world, noon());
+    assert_conditions!(blocked, { Blocked: True/MissingDependencies });
+    assert!(message(&blocked, "Blocked").contains("it is nested too deeply"));
+    assert_eq!(blocked.children, []);
+    let paused = plan(&edited(app, |app| app.spec.suspend = true), &world, noon());
+    assert_conditions!(paused, { Suspended: False/Active });
+    assert!(message(&paused, "Suspended").contains("it is nested too deeply"));
+}
