@@ -50,12 +50,13 @@ impl<K: Kind> Draft<K> {
     #[must_use]
     pub fn finish(mut self) -> ConditionSet<K> {
         self.conditions.carry_over(self.at);
+        // A word about Reconciling that kstatus' reading had overruled is its to say again.
+        self.conditions.project(self.at);
+        self.conditions.retain_own();
         let is_said = |type_: &str| self.conditions.get(type_).is_some();
         let own = K::VOCABULARY.types.iter().map(|type_| type_.name);
         let unsaid: Vec<&str> = own.filter(|type_| !is_said(type_)).collect();
         debug_assert!(unsaid.is_empty(), "nothing was ever said of {unsaid:?}");
-        self.conditions.project(self.at);
-        self.conditions.retain_own();
         self.conditions
     }
 }
