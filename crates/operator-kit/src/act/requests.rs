@@ -183,7 +183,7 @@ pub(super) fn saying<S: Serialize>(
     let own = || ObjectId { resource: terms.resource.clone(), key: ObjectKey::of(object) }.to_string();
     let status = serde_json::to_value(status).map_err(|source| Error::Status { object: own(), source })?;
     let current = object.data.get("status").unwrap_or(&Value::Null);
-    Ok(status::differs(current, &status, terms.clocks).then_some(Request::Status(status)))
+    Ok(status::next(current, &status, terms.clocks).map(Request::Status))
 }
 
 /// A child as it is sent: it says whose it is.

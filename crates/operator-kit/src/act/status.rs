@@ -36,13 +36,39 @@ impl Task<'_> {
     }
 }
 
+/// Counts the writes of a status that changed more than messages: what order they had is known without a clock.
+const SEQUENCE: &str = "sequence";
+
+/// The status as it is written, if it says something else than before.
+pub(super) fn next(current: &Value, desired: &Value, clocks: &[&str]) -> Option<Value> {
+    let known = current.get(SEQUENCE).and_then(Value::as_i64).unwrap_or_default();
+    let mut next = desired.clone();
+    let fields = next.as_object_mut()?;
+    fields.remove(SEQUENCE);
+    if !differs(current, desired, clocks) {
+        return None;
+    }
+    let is_more = differs(&without_messages(current), &without_messages(desired), clocks);
+    fields.insert(SEQUENCE.to_owned(), known.saturating_add(is_more.into()).into());
+    Some(next)
+}
+
+fn without_messages(status: &Value) -> Value {
+    let mut status = status.clone();
+    let conditions = status.get_mut("conditions").and_then(Value::as_array_mut);
+    for condition in conditions.into_iter().flatten().filter_map(Value::as_object_mut) {
+        condition.remove("message");
+    }
+    status
+}
+
 /// Whether `desired` says something else than `current`; the fields in `clocks` only tell the time. Conditions of types that
 /// we do not say are somebody else's.
-pub(super) fn differs(current: &Value, desired: &Value, clocks: &[&str]) -> bool {
+fn differs(current: &Value, desired: &Value, clocks: &[&str]) -> bool {
     let said = types(desired);
     let told = |status: &Value| {
         let mut told = status.as_object().cloned().unwrap_or_default();
-        told.retain(|key, value| !clocks.contains(&key.as_str()) && !value.is_null());
+        told.retain(|key, value| key != SEQUENCE && !clocks.contains(&key.as_str()) && !value.is_null());
         if let Some(conditions) = told.get_mut("conditions").and_then(Value::as_array_mut) {
             conditions.retain(|condition| said.contains(&type_of(condition)));
         }
@@ -88,6 +114,30 @@ mod tests {
         ];
         for (name, current, desired, expected) in table {
             assert_eq!(differs(&current, &desired, &["lastReconcileTime"]), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_write_that_changes_more_than_messages_is_counted() {
+        let status = |sequence: Option<i64>, reason: &str, message: &str| {
+            let mut status =
+                json!({"at": 1, "conditions": [{"type": "Ready", "reason": reason, "message": message}]});
+            if let Some(sequence) = sequence {
+                status["sequence"] = sequence.into();
+            }
+            status
+        };
+        let table = [
+            ("the first", Value::Null, status(None, "A", "x"), Some(1)),
+            ("another reason", status(Some(1), "A", "x"), status(Some(1), "B", "x"), Some(2)),
+            ("other words", status(Some(2), "A", "x"), status(Some(2), "A", "y"), Some(2)),
+            ("the same", status(Some(2), "A", "x"), status(Some(2), "A", "x"), None),
+            ("whatever the plan thinks", status(Some(2), "A", "x"), status(Some(7), "B", "x"), Some(3)),
+            ("from before it was counted", status(None, "A", "x"), status(None, "A", "x"), None),
+        ];
+        for (name, current, desired, expected) in table {
+            let written = next(&current, &desired, &[]).map(|status| status["sequence"].as_i64().unwrap());
+            assert_eq!(written, expected, "{name}");
         }
     }
 

@@ -146,7 +146,8 @@ async fn created_beside(owner: &str) -> (Outcome, Vec<Method>) {
     });
     let actor = testing::actor(client);
     let Plan { children, .. } = plan();
-    let plan: Plan<_> = Plan { creations: children, ..Plan::only_status(Finalizer::Hold, json!({})) };
+    let plan: Plan<_> =
+        Plan { creations: children, ..Plan::only_status(Finalizer::Hold, json!({"said": true})) };
     let requests = actor.requests(&object(), &plan, &Caches::default()).unwrap();
     let outcome = actor.carry_out(&object(), &requests, &[], "r1").await;
     let asked = asked.lock().unwrap();

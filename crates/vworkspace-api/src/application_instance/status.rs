@@ -37,6 +37,11 @@ pub struct ApplicationInstanceStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_approved_change: Option<ApprovedChange>,
 
+    /// How often this status was written with more than other messages: which of two states came later is known without a
+    /// clock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sequence: Option<i64>,
+
     /// true once Helm has begun with the release, so that there may be objects of it. Kept until the instance is gone.
     #[serde(default, skip_serializing_if = "is_default")]
     pub install_attempted: bool,

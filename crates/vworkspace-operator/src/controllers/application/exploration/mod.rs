@@ -373,6 +373,7 @@ fn as_read_back(status: &ApplicationInstanceStatus) -> ApplicationInstanceStatus
         last_successful_release: status.last_successful_release.clone(),
         last_approved_change: status.last_approved_change.clone(),
         endpoints: status.endpoints.clone(),
+        sequence: status.sequence,
         install_attempted: status.install_attempted,
         secret_values: status.secret_values,
         chart_trouble: status.chart_trouble.clone(),
