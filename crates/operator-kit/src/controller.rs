@@ -27,8 +27,10 @@ use crate::selection::Selection;
 pub trait Controller: Send + Sync + 'static {
     /// In logs and metrics, and as field manager `PRODUCT-NAME`.
     const NAME: &'static str;
-    /// The finalizer that holds an object until its children are gone.
-    const FINALIZER: &'static str;
+    /// The finalizer that holds an object until its children are gone. Who leaves nothing behind needs none.
+    const FINALIZER: Option<&'static str>;
+    /// Types of conditions that mean trouble when they are True: Events about them are warnings.
+    const TROUBLE: &'static [&'static str];
     /// How its children say whose they are.
     const OWNERSHIP: Ownership;
     /// Fields at the root of the status that only tell the time: a change of them alone is no change.

@@ -441,9 +441,10 @@ impl Desk {
 }
 
 /// Whether an object is being deleted and only others hold it: there is nothing left to do, nor to say.
-fn is_let_go(object: &DynamicObject, finalizer: &str) -> bool {
+fn is_let_go(object: &DynamicObject, finalizer: Option<&str>) -> bool {
     let meta = &object.metadata;
-    meta.deletion_timestamp.is_some() && !meta.finalizers.iter().flatten().any(|known| known == finalizer)
+    let mut finalizers = meta.finalizers.iter().flatten();
+    meta.deletion_timestamp.is_some() && !finalizers.any(|known| Some(known.as_str()) == finalizer)
 }
 
 /// A watch that is late is no news; one that does not come is.

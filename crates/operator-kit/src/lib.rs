@@ -27,7 +27,7 @@ mod queue;
 mod selection;
 mod serve;
 
-pub use act::{Cause, Deed, Refusal};
+pub use act::{Cause, Deed, Refusal, StatusListener};
 pub use cache::{Caches, Found, Sight, decode};
 pub use controller::{Controller, LaneOf, Names, Unreadable, View, Watched, Watches};
 pub use errand::{Errand, NoErrand};

@@ -5,15 +5,17 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use k8s_openapi::api::core::v1::ObjectReference;
 use kube::core::ApiResource;
 use kube::{Client, Config};
+use serde_json::Value;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing::info;
 
-use crate::act::{Actor, Announcer, Terms};
+use crate::act::{Actor, Announcer, StatusListener, Terms};
 use crate::cache::watch::{Importance, KindWatch};
 use crate::cache::{Caches, Declared, KindCache, Part};
 use crate::cluster_id;
@@ -62,13 +64,16 @@ pub enum Error {
 }
 
 type Running = Pin<Box<dyn Future<Output = ()> + Send>>;
-type Start = Box<dyn FnOnce(&Client, Arc<Caches>, Shared) -> Running + Send>;
+type Start = Box<dyn FnOnce(&Client, Arc<Caches>, Shared, Arc<[Arc<StatusListener>]>) -> Running + Send>;
+type Service = Arc<dyn Fn(Client) -> Running + Send + Sync>;
 
 /// Controllers that run in one process.
 pub struct Operator {
     settings: Settings,
     kinds: Vec<Kind>,
     controllers: Vec<Registered>,
+    listeners: Vec<Arc<StatusListener>>,
+    services: Vec<Service>,
 }
 
 /// A controller that is not started yet.
@@ -99,7 +104,34 @@ impl Operator {
     /// An operator without controllers.
     #[must_use]
     pub fn new(settings: Settings) -> Self {
-        Self { settings, kinds: Vec::new(), controllers: Vec::new() }
+        Self {
+            settings,
+            kinds: Vec::new(),
+            controllers: Vec::new(),
+            listeners: Vec::new(),
+            services: Vec::new(),
+        }
+    }
+
+    /// Tells of each status that this process has written. It must not block.
+    #[must_use]
+    pub fn telling(
+        mut self,
+        listener: impl Fn(&ObjectReference, &Value, &Value) + Send + Sync + 'static,
+    ) -> Self {
+        self.listeners.push(Arc::new(listener));
+        self
+    }
+
+    /// Runs something beside the controllers for as long as this process leads. It is begun anew with each term, and dropped
+    /// in the middle of what it does when a term ends.
+    #[must_use]
+    pub fn serving<F>(mut self, service: impl Fn(Client) -> F + Send + Sync + 'static) -> Self
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        self.services.push(Arc::new(move |client| Box::pin(service(client))));
+        self
     }
 
     /// Adds a controller, which declares what it looks at while it is made.
@@ -116,11 +148,11 @@ impl Operator {
             (self.watch(watch, listener), is_written)
         };
         let declared = watches.0.into_iter().map(declare).collect();
-        let start: Start = Box::new(move |client, caches, shared| {
+        let start: Start = Box::new(move |client, caches, shared, listeners| {
             let manager = product.field_manager(C::NAME);
             let actor = Actor {
                 client: client.clone(),
-                announcer: Announcer::new(client.clone(), manager.clone()),
+                announcer: Announcer::new(client.clone(), manager.clone(), C::TROUBLE, listeners),
                 manager,
                 terms: Terms {
                     resource: resource_of::<C::Object>(),
@@ -181,7 +213,7 @@ impl Operator {
 
     async fn run_until(self, stop: CancellationToken) -> Result<(), Error> {
         let client = client().await?;
-        let Self { settings, kinds, controllers } = self;
+        let Self { settings, kinds, controllers, listeners, services } = self;
         let kept: Vec<Arc<KindCache>> = kinds.iter().map(|kind| kind.cache(&settings)).collect();
         let caches_of = |controller: &Registered| {
             let declared = controller.declared.iter().filter_map(|(place, is_written)| {
@@ -220,8 +252,12 @@ impl Operator {
         // Each driver begins with all objects, so nothing that happened before is lost, nor kept.
         listening.store(true, Ordering::Release);
         let mut drivers: JoinSet<()> = JoinSet::new();
+        let listeners: Arc<[Arc<StatusListener>]> = listeners.into();
         for (controller, caches) in controllers.into_iter().zip(caches) {
-            drivers.spawn((controller.start)(&client, caches, shared.clone()));
+            drivers.spawn((controller.start)(&client, caches, shared.clone(), Arc::clone(&listeners)));
+        }
+        for service in services {
+            background.spawn(while_leading(shared.leading.clone(), client.clone(), service));
         }
         let mut election = Election::new(client, &settings.namespace, &settings.lease, &identity(), term);
         election.run(&sender, &stop).await;
@@ -317,6 +353,25 @@ fn progress(kinds: &[Kind], kept: &[Arc<KindCache>]) -> Vec<(String, Importance,
     known.map(|(kind, cache)| (plural_name(&kind.resource), kind.importance, Arc::clone(cache))).collect()
 }
 
+/// Runs a service in each term of this process. One that comes to its end is not begun anew in the same term.
+async fn while_leading(leading: watch::Receiver<bool>, client: Client, service: Service) {
+    while becomes(leading.clone(), true).await {
+        let served = async {
+            service(client.clone()).await;
+            std::future::pending::<()>().await;
+        };
+        tokio::select! {
+            () = served => {}
+            is_told = becomes(leading.clone(), false) => if !is_told { return },
+        }
+    }
+}
+
+/// Waits until this process leads, or does not; tells whether it can still be known.
+async fn becomes(mut leading: watch::Receiver<bool>, wanted: bool) -> bool {
+    leading.wait_for(|leads| *leads == wanted).await.is_ok()
+}
+
 async fn count_leading(mut leading: watch::Receiver<bool>, metrics: Arc<Metrics>) {
     loop {
         metrics.set_leading(*leading.borrow_and_update());
@@ -388,5 +443,37 @@ mod tests {
         }
         let told: Vec<usize> = operator.kinds.iter().map(|kind| kind.listeners.len()).collect();
         assert_eq!(told, [3, 1, 1, 1], "each hears of what it has declared");
+    }
+
+    /// Tells when it is dropped.
+    struct Ending(mpsc::UnboundedSender<&'static str>);
+
+    impl Drop for Ending {
+        fn drop(&mut self) {
+            let _ = self.0.send("ended");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_service_runs_in_each_term_and_not_between_them() {
+        let (sender, leading) = watch::channel(false);
+        let (begun, mut begins) = mpsc::unbounded_channel();
+        let (client, _) = crate::act::testing::answering(|_| crate::act::testing::status(404));
+        let service: Service = Arc::new(move |_| {
+            let begun = begun.clone();
+            Box::pin(async move {
+                let _ending = Ending(begun.clone());
+                let _ = begun.send("begun");
+                std::future::pending::<()>().await;
+            })
+        });
+        let running = tokio::spawn(while_leading(leading, client, service));
+        for leads in [true, false, true, false] {
+            sender.send_replace(leads);
+            let expected = if leads { "begun" } else { "ended" };
+            assert_eq!(begins.recv().await, Some(expected));
+        }
+        drop(sender);
+        assert!(running.await.is_ok(), "it ends with the operator");
     }
 }

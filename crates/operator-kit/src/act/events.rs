@@ -1,6 +1,6 @@
 //! Kubernetes Events: one for each condition that says something else than before, and none at rest.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ObjectReference;
@@ -19,21 +19,31 @@ use crate::election::Term;
 
 /// The API server takes no longer note.
 const LONGEST_NOTE: usize = 1000;
-/// Types that mean trouble when they are True.
-const TROUBLE: [&str; 4] = ["Stalled", "Degraded", "Blocked", "Failed"];
+
+/// Hears of each status that was written: what it said before, what it says now, and of which object.
+pub type StatusListener = dyn Fn(&ObjectReference, &Value, &Value) + Send + Sync;
+
 /// Tells the transitions of conditions.
 pub(crate) struct Announcer {
     client: Client,
     controller: String,
+    /// Types that mean trouble when they are True.
+    trouble: &'static [&'static str],
+    listeners: Arc<[Arc<StatusListener>]>,
     /// Which of several processes it is.
     instance: String,
     sent: Mutex<Sent>,
 }
 
 impl Announcer {
-    pub(crate) fn new(client: Client, controller: String) -> Self {
+    pub(crate) fn new(
+        client: Client,
+        controller: String,
+        trouble: &'static [&'static str],
+        listeners: Arc<[Arc<StatusListener>]>,
+    ) -> Self {
         let instance = std::env::var("POD_NAME").unwrap_or_else(|_| controller.clone());
-        Self { client, controller, instance, sent: Mutex::new(Sent::new(Instant::now())) }
+        Self { client, controller, trouble, listeners, instance, sent: Mutex::new(Sent::new(Instant::now())) }
     }
 
     /// Sends what changed between two statuses, for as long as this process leads; an Event that cannot be sent is only a
@@ -45,8 +55,11 @@ impl Announcer {
         about: &ObjectReference,
         term: &Term,
     ) -> u64 {
+        for listener in self.listeners.iter() {
+            listener(about, before, after);
+        }
         let mut sent = 0;
-        for event in transitions(before, after) {
+        for event in transitions(before, after, self.trouble) {
             if !term.lasts() {
                 debug!(
                     reason = event.reason,
@@ -128,12 +141,12 @@ fn same_as(event: &Event, about: &ObjectReference) -> u64 {
 
 /// One Event for each condition whose status or reason changed. A condition that is said for the first time is no
 /// change, unless it is trouble.
-fn transitions(before: &Value, after: &Value) -> Vec<Event> {
+fn transitions(before: &Value, after: &Value, trouble: &[&str]) -> Vec<Event> {
     let mut events: Vec<Event> = Vec::new();
     for condition in conditions(after) {
         let [type_, status, reason] = ["type", "status", "reason"].map(|field| text(condition, field));
         let known = conditions(before).find(|known| text(known, "type") == type_);
-        let is_new = known.map_or(status == "True" && TROUBLE.contains(&type_), |known| {
+        let is_new = known.map_or(status == "True" && trouble.contains(&type_), |known| {
             (text(known, "status"), text(known, "reason")) != (status, reason)
         });
         let message = text(condition, "message");
@@ -141,7 +154,11 @@ fn transitions(before: &Value, after: &Value) -> Vec<Event> {
         // `Stalled` and `Ready` often say the same thing with the same words: once is enough.
         if is_new && !events.iter().any(|event| event.reason == reason) {
             events.push(Event {
-                type_: if is_trouble(after, reason) { EventType::Warning } else { EventType::Normal },
+                type_: if is_trouble(after, reason, trouble) {
+                    EventType::Warning
+                } else {
+                    EventType::Normal
+                },
                 reason: reason.to_owned(),
                 note: Some(note.chars().take(LONGEST_NOTE).collect()),
                 action: type_.to_owned(),
@@ -153,9 +170,9 @@ fn transitions(before: &Value, after: &Value) -> Vec<Event> {
 }
 
 /// Whether a condition that means trouble gives this reason.
-fn is_trouble(status: &Value, reason: &str) -> bool {
+fn is_trouble(status: &Value, reason: &str, trouble: &[&str]) -> bool {
     conditions(status).any(|condition| {
-        TROUBLE.contains(&text(condition, "type"))
+        trouble.contains(&text(condition, "type"))
             && text(condition, "status") == "True"
             && text(condition, "reason") == reason
     })
@@ -174,6 +191,8 @@ mod tests {
     use super::*;
     use serde_json::json;
 
+    const TROUBLE: &[&str] = &["Stalled", "Degraded", "Blocked", "Failed"];
+
     fn status(conditions: &[(&str, &str, &str)]) -> Value {
         let conditions: Vec<_> = conditions
             .iter()
@@ -183,7 +202,7 @@ mod tests {
     }
 
     fn told(before: &Value, after: &Value) -> Vec<(String, EventType)> {
-        transitions(before, after).into_iter().map(|event| (event.reason, event.type_)).collect()
+        transitions(before, after, TROUBLE).into_iter().map(|event| (event.reason, event.type_)).collect()
     }
 
     #[tokio::test]
@@ -192,12 +211,12 @@ mod tests {
         let failed = status(&[("Ready", "False", "Installing"), ("Blocked", "True", "MissingSecret")]);
         let mut other = failed.clone();
         other["conditions"][1]["message"] = json!("another Secret");
-        let (failed, other) = (transitions(&before, &failed), transitions(&before, &other));
+        let (failed, other) = (transitions(&before, &failed, TROUBLE), transitions(&before, &other, TROUBLE));
         let about = ObjectReference { uid: Some("u".to_owned()), ..ObjectReference::default() };
         let [usual, warning] = failed.as_slice() else { panic!("{} events", failed.len()) };
         assert_eq!((usual.type_, warning.type_), (EventType::Normal, EventType::Warning));
         let (client, _) = crate::act::testing::answering(|_| crate::act::testing::status(404));
-        let announcer = Announcer::new(client, "test".to_owned());
+        let announcer = crate::act::testing::actor(client).announcer;
         let sent = |event| announcer.first(event, &about, "e".to_owned(), Timestamp::UNIX_EPOCH).type_;
         assert_eq!((sent(usual).as_deref(), sent(warning).as_deref()), (Some("Normal"), Some("Warning")));
         assert_eq!(same_as(usual, &about), same_as(&other[0], &about), "the same words");
@@ -235,5 +254,21 @@ mod tests {
         let after =
             status(&[("Ready", "False", "HelmReleaseFailed"), ("Stalled", "True", "HelmReleaseFailed")]);
         assert_eq!(told(&before, &after), [("HelmReleaseFailed".to_owned(), EventType::Warning)]);
+    }
+
+    #[tokio::test]
+    async fn whoever_listens_hears_of_every_status_that_was_written() {
+        let heard = Arc::new(Mutex::new(Vec::new()));
+        let log = Arc::clone(&heard);
+        let listener: Arc<StatusListener> =
+            Arc::new(move |about: &ObjectReference, _: &Value, after: &Value| {
+                log.lock().unwrap().push((about.name.clone(), after.clone()));
+            });
+        let (client, _) = crate::act::testing::answering(|_| crate::act::testing::status(404));
+        let announcer = Announcer::new(client, "test".to_owned(), TROUBLE, [listener].into());
+        let about = ObjectReference { name: Some("web".to_owned()), ..ObjectReference::default() };
+        let (before, after) = (status(&[("Ready", "True", "A")]), status(&[("Ready", "True", "B")]));
+        announcer.announce(&before, &after, &about, &Term::endless()).await;
+        assert_eq!(*heard.lock().unwrap(), [(Some("web".to_owned()), after)]);
     }
 }

@@ -20,7 +20,8 @@ pub(super) enum Change {
 }
 
 /// The list as it should be, if it is not.
-pub(super) fn change(meta: &ObjectMeta, ours: &str, wanted: Finalizer) -> Option<Change> {
+pub(super) fn change(meta: &ObjectMeta, ours: Option<&str>, wanted: Finalizer) -> Option<Change> {
+    let ours = ours?;
     let current = meta.finalizers.as_deref().unwrap_or_default();
     let is_on = current.iter().any(|known| known == ours);
     match wanted {
@@ -138,10 +139,10 @@ mod tests {
         ];
         for (current, wanted, expected) in table {
             let meta = ObjectMeta { finalizers: Some(list(&current)), ..ObjectMeta::default() };
-            assert_eq!(change(&meta, "ours", wanted), expected, "{current:?} {wanted:?}");
+            assert_eq!(change(&meta, Some("ours"), wanted), expected, "{current:?} {wanted:?}");
         }
         let ending: ObjectMeta =
             serde_json::from_value(json!({"deletionTimestamp": "2026-01-01T00:00:00Z"})).unwrap();
-        assert_eq!(change(&ending, "ours", Finalizer::Hold), None, "too late");
+        assert_eq!(change(&ending, Some("ours"), Finalizer::Hold), None, "too late");
     }
 }

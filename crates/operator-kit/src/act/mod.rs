@@ -23,6 +23,7 @@ use tokio::time::{Instant, timeout};
 use tracing::debug;
 
 pub(crate) use events::Announcer;
+pub use events::StatusListener;
 
 pub(crate) use requests::{Request, Terms};
 

@@ -20,7 +20,7 @@ use crate::product::Product;
 pub(crate) struct Terms {
     /// The controller's own kind.
     pub(crate) resource: ApiResource,
-    pub(crate) finalizer: &'static str,
+    pub(crate) finalizer: Option<&'static str>,
     /// Fields of the status that only tell the time.
     pub(crate) clocks: &'static [&'static str],
     pub(crate) ownership: Ownership,
@@ -257,7 +257,7 @@ mod tests {
     fn terms() -> Terms {
         Terms {
             resource: resource_of::<ConfigMap>(),
-            finalizer: FINALIZER,
+            finalizer: Some(FINALIZER),
             clocks: &[],
             ownership: Ownership::Label(OWNER),
             product: TESTED,

@@ -62,12 +62,12 @@ pub(crate) fn status(code: u16) -> (StatusCode, Value) {
 /// Acts for ConfigMaps, with a lease that does not end.
 pub(crate) fn actor(client: Client) -> Actor {
     Actor {
-        announcer: Announcer::new(client.clone(), "test".to_owned()),
+        announcer: Announcer::new(client.clone(), "test".to_owned(), &["Blocked"], [].into()),
         client,
         manager: "test".to_owned(),
         terms: Terms {
             resource: resource_of::<ConfigMap>(),
-            finalizer: "example.org/finalizer",
+            finalizer: Some("example.org/finalizer"),
             clocks: &[],
             ownership: Ownership::Label("example.org/owner"),
             product: TESTED,

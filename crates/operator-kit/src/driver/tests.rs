@@ -114,6 +114,9 @@ fn an_object_that_ends_without_our_finalizer_is_nobody_of_ours_any_more() {
     ];
     for (name, meta, expected) in table {
         let object = serde_json::json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta});
-        assert_eq!(is_let_go(&serde_json::from_value(object).unwrap(), "ours"), expected, "{name}");
+        let object: DynamicObject = serde_json::from_value(object).unwrap();
+        assert_eq!(is_let_go(&object, Some("ours")), expected, "{name}");
+        let ends = object.metadata.deletion_timestamp.is_some();
+        assert_eq!(is_let_go(&object, None), ends, "{name}, and we never hold any");
     }
 }

@@ -131,7 +131,8 @@ impl Applications {
 
 impl Controller for Applications {
     const NAME: &'static str = "application";
-    const FINALIZER: &'static str = "apps.vworkspace.io/finalizer";
+    const FINALIZER: Option<&'static str> = Some("apps.vworkspace.io/finalizer");
+    const TROUBLE: &'static [&'static str] = &["Stalled", "Degraded", "Blocked"];
     const OWNERSHIP: Ownership = Ownership::Label(OWNER_LABEL);
     const CLOCKS: &'static [&'static str] = &["lastReconcileTime"];
 
