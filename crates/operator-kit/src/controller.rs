@@ -158,6 +158,8 @@ pub(crate) enum Concerns {
     Itself,
     /// The one that this label names, in the same namespace.
     NamedBy(&'static str),
+    /// The one that owns it, wherever that is.
+    Owned(Ownership),
     /// Those that this function names.
     Mapped(Arc<Mapping>),
     /// All of them.
@@ -169,6 +171,7 @@ impl Debug for Concerns {
         match self {
             Concerns::Itself => f.write_str("Itself"),
             Concerns::NamedBy(label) => write!(f, "NamedBy({label})"),
+            Concerns::Owned(ownership) => write!(f, "Owned({ownership:?})"),
             Concerns::Mapped(_) => f.write_str("Mapped"),
             Concerns::Everything => f.write_str("Everything"),
         }
@@ -199,6 +202,18 @@ impl Watches {
     /// Children of kind `K`: the value of this label names the object that they are about.
     pub fn labelled<K: Resource<DynamicType = ()>>(&mut self, label: &'static str) -> Watched<K> {
         self.add(Selection::labels(label), Concerns::NamedBy(label))
+    }
+
+    /// Children of kind `K`, wherever they live: each is about the object that owns it.
+    pub fn owned<K: Resource<DynamicType = ()>>(&mut self, ownership: Ownership) -> Watched<K> {
+        let selection = match ownership {
+            Ownership::Label(label) => Selection::labels(label),
+            Ownership::Reference => Selection::all(),
+        };
+        if let Some(own) = self.0.first_mut() {
+            own.names = own.names.or(Some(by_uid));
+        }
+        self.add(selection, Concerns::Owned(ownership))
     }
 
     /// These objects of kind `K`, which are about the objects that `mapping` names.
@@ -234,6 +249,10 @@ impl Concerns {
         let objects = match self {
             Concerns::Itself => vec![ObjectKey::of(seen)],
             Concerns::NamedBy(label) => named_by(label, seen).into_iter().collect(),
+            Concerns::Owned(ownership) => {
+                let owners = ownership.owners_of(&seen.metadata);
+                owners.into_iter().flat_map(|uid| caches.own_named(&uid_key(uid))).collect()
+            }
             Concerns::Mapped(mapping) => mapping(seen, caches),
             Concerns::Everything => return vec![Trigger::Everything],
         };
@@ -242,8 +261,17 @@ impl Concerns {
 
     /// Whether the objects are the controller's own, or its children: what it writes.
     pub(crate) fn are_written(&self) -> bool {
-        matches!(self, Concerns::Itself | Concerns::NamedBy(_))
+        matches!(self, Concerns::Itself | Concerns::NamedBy(_) | Concerns::Owned(_))
     }
+}
+
+/// A controller's own objects can be found by their uids.
+fn by_uid(object: &DynamicObject) -> Vec<ObjectKey> {
+    object.metadata.uid.as_deref().map(uid_key).into_iter().collect()
+}
+
+fn uid_key(uid: &str) -> ObjectKey {
+    ObjectKey { namespace: None, name: uid.to_owned() }
 }
 
 fn named_by(label: &str, seen: &DynamicObject) -> Option<ObjectKey> {

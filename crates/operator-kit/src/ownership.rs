@@ -51,6 +51,12 @@ impl Ownership {
         referenced.or_else(labelled).unwrap_or_else(|| "nobody".to_owned())
     }
 
+    /// The uids of all to whom an object may belong.
+    pub(crate) fn owners_of(self, object: &ObjectMeta) -> Vec<&str> {
+        let referenced = object.owner_references.iter().flatten().map(|owner| owner.uid.as_str());
+        self.label_of(object).into_iter().chain(referenced).collect()
+    }
+
     fn label_of(self, object: &ObjectMeta) -> Option<&str> {
         match self {
             Ownership::Reference => None,

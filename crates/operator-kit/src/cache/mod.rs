@@ -169,6 +169,12 @@ impl Caches {
         self.of(watched)?.object(key)
     }
 
+    /// Which of the controller's own objects are found by a name.
+    pub(crate) fn own_named(&self, name: &ObjectKey) -> Vec<ObjectKey> {
+        let found = self.0.first().map(|own| own.cache.named(name)).unwrap_or_default();
+        found.into_iter().map(|(key, _)| key).collect()
+    }
+
     /// A declaration of another controller finds nothing here.
     fn of<K: Resource<DynamicType = ()>>(&self, watched: Watched<K>) -> Option<&Arc<KindCache>> {
         let declared = self.0.get(watched.place)?;
