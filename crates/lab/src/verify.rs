@@ -265,7 +265,7 @@ async fn run_scenarios(
     }
     let started = Instant::now();
     eprintln!("     this checkout's programs … (the first time this compiles them)");
-    let programs = quietly(cargo(&["build", "--workspace", "--bins", "--locked", "--quiet"]));
+    let programs = quietly(cargo(&["build", "--workspace", "--bins", "--examples", "--locked", "--quiet"]));
     if let Err(error) = programs {
         tally.count(false);
         tell("the programs that scenarios run", Some(&error), started);

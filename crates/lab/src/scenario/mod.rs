@@ -12,6 +12,7 @@ mod chart;
 mod chart_release;
 mod definition;
 mod disruption;
+mod example;
 mod failing_job;
 mod faults;
 mod lab_recovery;
@@ -72,6 +73,7 @@ pub(crate) struct Scenario {
 pub(crate) const ALL: &[Scenario] = &[
     service_dns::SCENARIO,
     plugin_status::SCENARIO,
+    example::SCENARIO,
     application_crd::TAKES,
     application_crd::REFUSES,
     application_crd::RATCHETS,
