@@ -184,3 +184,23 @@ async fn an_object_that_nobody_can_read_can_be_written() {
     let wrote: Vec<&Wrote> = outcome.expectations.iter().map(|known| &known.wrote).collect();
     assert_eq!(wrote, [&Wrote::Version("9".to_owned())], "{:?}", outcome.errors);
 }
+
+#[tokio::test]
+async fn a_controller_is_asked_to_look_again_by_marks_that_are_locked() {
+    let (client, asked) = testing::answering(|_| {
+        (StatusCode::OK, json!({"metadata": {"name": "web", "namespace": "shop", "resourceVersion": "8"}}))
+    });
+    let id =
+        ObjectId { resource: crate::object::resource_of::<Pod>(), key: ObjectKey::namespaced("shop", "web") };
+    let request = Request::Annotate {
+        id,
+        annotations: [("look".to_owned(), "again".to_owned())].into(),
+        version: Some("7".to_owned()),
+    };
+    let outcome = testing::actor(client).carry_out(&object(), &[request], &[], "r1").await;
+    assert!(outcome.errors.is_empty() && outcome.writes == 1, "{:?}", outcome.errors);
+    let asked = asked.lock().unwrap();
+    let (method, (_, sent)) = asked.first().expect("a request");
+    let expected = json!({"metadata": {"annotations": {"look": "again"}, "resourceVersion": "7"}});
+    assert_eq!((method, sent), (&Method::PATCH, &expected));
+}

@@ -341,18 +341,22 @@ fn is_namespace_ending(app: &ApplicationInstance, view: &View<'_, Question>) -> 
     }
 }
 
+fn presence<K>(found: &Found<K>) -> Presence {
+    match found {
+        Found::Objects(objects) if objects.is_empty() => Presence::Absent,
+        Found::Objects(_) => Presence::Present,
+        Found::NotYet | Found::Unlisted(_) | Found::NotInstalled => Presence::NotYet,
+    }
+}
+
 /// Whether the Secrets are there that ExternalSecrets of the release promise.
 fn promised(view: &View<'_, Question>, kinds: &Kinds, release: &ObjectKey) -> Found<Promised> {
-    let presence = |external: &ExternalSecret| match looking::promised_secret(external) {
-        Some(interest) => match view.find(&interest) {
-            Found::Objects(objects) if objects.is_empty() => Presence::Absent,
-            Found::Objects(_) => Presence::Present,
-            Found::NotYet | Found::Unlisted(_) | Found::NotInstalled => Presence::NotYet,
-        },
+    let secret = |external: &ExternalSecret| match looking::promised_secret(external) {
+        Some(interest) => presence(&view.find(&interest)),
         None => Presence::NotYet,
     };
     let external = view.caches.named(kinds.external_secrets, release);
-    external.map(|external| Promised { secret: presence(&external), external })
+    external.map(|external| Promised { secret: secret(&external), external })
 }
 
 fn checks(
@@ -490,6 +494,33 @@ mod tests {
         let services = [service("other", "web"), service("shop", "db"), service("shop", "web")];
         assert_eq!(named(&services, "shop", "web"), Some(&services[2]));
         assert_eq!(named(&services, "other", "db"), None);
+    }
+
+    #[test]
+    fn a_secret_is_there_absent_or_not_looked_for_yet() {
+        let found = |names: &[&'static str]| Found::Objects(names.to_vec());
+        assert_eq!(presence(&found(&["v"])), Presence::Present);
+        assert_eq!(presence(&found(&[])), Presence::Absent);
+        assert_eq!(presence(&Found::<()>::NotYet), Presence::NotYet);
+    }
+
+    #[test]
+    fn an_instance_that_is_ready_lacks_nothing() {
+        let other = |status: Value| -> ApplicationInstance {
+            serde_json::from_value(json!({"apiVersion": "apps.vworkspace.io/v1alpha1", "kind": "ApplicationInstance",
+                "metadata": {"name": "db", "generation": 2}, "spec": {"appRef": {"catalogId": "db"}}, "status": status}))
+            .unwrap()
+        };
+        let ready = |status: &str| {
+            json!({"observedGeneration": 2, "conditions": [{"type": "Ready", "status": status,
+            "reason": "HelmReleaseReady", "message": "", "observedGeneration": 2,
+            "lastTransitionTime": "2026-01-01T00:00:00Z"}]})
+        };
+        assert_eq!(not_ready(&other(ready("True"))), None);
+        for status in [ready("False"), json!({}), json!({"observedGeneration": 1})] {
+            let lacks = not_ready(&other(status.clone()));
+            assert!(lacks.is_some_and(|lacks| !lacks.is_empty()), "{status}");
+        }
     }
 
     #[test]

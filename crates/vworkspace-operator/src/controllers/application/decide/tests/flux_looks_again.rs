@@ -51,6 +51,26 @@ fn a_denial_that_flux_met_stands_while_it_looks_again() {
 }
 
 #[test]
+fn values_that_are_missing_are_missing_while_flux_looks_again() {
+    let mut app = instance();
+    set(&mut app, "values", json!({"source": "secretRef", "secretRef": {"name": "v"}}));
+    let mut release = new_release(&app);
+    release.status.conditions = says(&[("Ready", "False", "ValuesError", "secrets \"v\" not found")]);
+    let first = plan(&app, &world(fetched(&app, DIGEST_1_2), release.clone()), noon());
+    assert_conditions!(first, { Blocked: True/MissingSecret, Ready: False/WaitingForSecret });
+    let looks = [("Ready", "Unknown", "Progressing", "Fulfilling prerequisites")];
+    release.status.conditions = says(&looks);
+    release.status.observed_generation = -1;
+    let looking = world(fetched(&app, DIGEST_1_2), release);
+    let again = plan(&after(app.clone(), &first), &looking, noon());
+    assert_conditions!(again, { Blocked: True/MissingSecret, Ready: False/WaitingForSecret });
+    // What was said of another spec says nothing of this one.
+    let changed = edited(after(app.clone(), &first), |app| app.spec.timeout = app.spec.interval);
+    let told = told(&plan(&changed, &looking, noon()));
+    assert!(!told.iter().any(|said| said.contains("MissingSecret")), "{told:?}");
+}
+
+#[test]
 fn a_running_release_whose_service_account_is_gone_is_not_ready_each_time_flux_looks_again() {
     let (app, known) = running();
     let Sight::Present(mut release) = known.release.clone() else { panic!("no release") };
