@@ -1,7 +1,9 @@
 //! The loop of one controller: watch -> observe -> decide -> act. Only the leader visits objects; who takes over begins with
 //! all of them.
 
-use std::collections::{BTreeMap, HashMap};
+mod memory;
+
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
@@ -14,7 +16,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, debug, error, info_span, warn};
 
-use crate::act::{Actor, Outcome, Refusal, Request};
+use crate::act::{Actor, Outcome, Request};
 use crate::backoff;
 use crate::cache::{Caches, KindCache};
 use crate::controller::{Controller, Unreadable, View};
@@ -25,6 +27,7 @@ use crate::interest::Interests;
 use crate::metrics::{Ended, Metrics};
 use crate::object::ObjectKey;
 use crate::queue::{Queue, RESYNC};
+use memory::{Memory, Pause, Wishes};
 
 /// What is under way when the operator is told to stop may take this long.
 const LAST_REQUESTS: Duration = Duration::from_millis(900);
@@ -64,66 +67,6 @@ pub(crate) struct Driver<C: Controller> {
     pub(crate) interests: Interests,
     pub(crate) errands: Errands<C::Errand>,
     pub(crate) shared: Shared,
-}
-
-/// What is remembered of an object between two visits. Losing it costs a request, never an answer.
-#[derive(Debug, Default)]
-struct Memory {
-    uid: Option<String>,
-    expectations: Vec<Expectation>,
-    refusals: Vec<Refusal>,
-    failures: u32,
-    pause: Option<Pause>,
-    /// The version that could not be read and was told of.
-    undecodable: Option<String>,
-}
-
-impl Memory {
-    /// Nothing but whose it is, which every visit finds out by itself.
-    fn is_empty(&self) -> bool {
-        let Self { uid: _, expectations, refusals, failures, pause, undecodable } = self;
-        expectations.is_empty()
-            && refusals.is_empty()
-            && *failures == 0
-            && pause.is_none()
-            && undecodable.is_none()
-    }
-}
-
-/// After a failure the same is not tried again for a while, whatever happens around the object, unless it is changed itself.
-#[derive(Debug)]
-struct Pause {
-    until: Instant,
-    from: Wishes,
-    /// What failed.
-    deed: String,
-}
-
-/// What of an object only its users change.
-#[derive(Debug, PartialEq)]
-struct Wishes {
-    generation: Option<i64>,
-    annotations: Option<BTreeMap<String, String>>,
-    is_being_deleted: bool,
-}
-
-impl Pause {
-    /// Until when these requests are not sent: they would begin with what failed.
-    fn holds(&self, object: &DynamicObject, requests: &[Request]) -> Option<Instant> {
-        let is_same = requests.first().is_some_and(|first| first.deed() == self.deed);
-        (is_same && self.until > Instant::now() && self.from == Wishes::of(object)).then_some(self.until)
-    }
-}
-
-impl Wishes {
-    fn of(object: &DynamicObject) -> Self {
-        let meta = &object.metadata;
-        Self {
-            generation: meta.generation,
-            annotations: meta.annotations.clone(),
-            is_being_deleted: meta.deletion_timestamp.is_some(),
-        }
-    }
 }
 
 /// When to look at an object again.

@@ -1,4 +1,5 @@
 use super::*;
+use crate::act::Refusal;
 
 #[test]
 fn a_nap_is_never_shorter_than_a_second() {

@@ -1,0 +1,69 @@
+//! What a driver remembers of an object.
+
+use std::collections::BTreeMap;
+
+use kube::api::DynamicObject;
+use tokio::time::Instant;
+
+use crate::act::{Refusal, Request};
+use crate::freshness::Expectation;
+
+/// What is remembered of an object between two visits. Losing it costs a request, never an answer.
+#[derive(Debug, Default)]
+pub(super) struct Memory {
+    pub(super) uid: Option<String>,
+    pub(super) expectations: Vec<Expectation>,
+    pub(super) refusals: Vec<Refusal>,
+    pub(super) failures: u32,
+    pub(super) pause: Option<Pause>,
+    /// The version that could not be read and was told of.
+    pub(super) undecodable: Option<String>,
+}
+
+impl Memory {
+    /// Nothing but whose it is, which every visit finds out by itself.
+    pub(super) fn is_empty(&self) -> bool {
+        let Self { uid: _, expectations, refusals, failures, pause, undecodable } = self;
+        expectations.is_empty()
+            && refusals.is_empty()
+            && *failures == 0
+            && pause.is_none()
+            && undecodable.is_none()
+    }
+}
+
+/// After a failure the same is not tried again for a while, whatever happens around the object, unless it is changed itself.
+#[derive(Debug)]
+pub(super) struct Pause {
+    pub(super) until: Instant,
+    pub(super) from: Wishes,
+    /// What failed.
+    pub(super) deed: String,
+}
+
+/// What of an object only its users change.
+#[derive(Debug, PartialEq)]
+pub(super) struct Wishes {
+    generation: Option<i64>,
+    annotations: Option<BTreeMap<String, String>>,
+    is_being_deleted: bool,
+}
+
+impl Pause {
+    /// Until when these requests are not sent: they would begin with what failed.
+    pub(super) fn holds(&self, object: &DynamicObject, requests: &[Request]) -> Option<Instant> {
+        let is_same = requests.first().is_some_and(|first| first.deed() == self.deed);
+        (is_same && self.until > Instant::now() && self.from == Wishes::of(object)).then_some(self.until)
+    }
+}
+
+impl Wishes {
+    pub(super) fn of(object: &DynamicObject) -> Self {
+        let meta = &object.metadata;
+        Self {
+            generation: meta.generation,
+            annotations: meta.annotations.clone(),
+            is_being_deleted: meta.deletion_timestamp.is_some(),
+        }
+    }
+}
