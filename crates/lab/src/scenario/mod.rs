@@ -294,7 +294,12 @@ impl Ground {
     /// Deletes the scenario's namespace, if there is one, and waits until it is gone.
     pub(crate) async fn delete_namespace(&self) -> Result<()> {
         self.remove().await?;
-        gone(&self.namespaces(), "Namespace", &self.namespace).await
+        let Err(error) = gone(&self.namespaces(), "Namespace", &self.namespace).await else { return Ok(()) };
+        let left = self.namespaces().get_opt(&self.namespace).await?.and_then(|left| left.status);
+        let conditions = left.and_then(|status| status.conditions).unwrap_or_default();
+        let holding = conditions.iter().filter(|condition| condition.status == "True");
+        let holding: Vec<&str> = holding.filter_map(|condition| condition.message.as_deref()).collect();
+        Err(error.context(holding.join(" ")))
     }
 
     async fn remove(&self) -> Result<()> {

@@ -39,8 +39,10 @@ async fn run(ground: &Ground) -> Result<()> {
 async fn lives(ground: &Ground, chart: &Chart, doomed: &Ground, other: &Ground) -> Result<()> {
     install(ground, doomed, other).await?;
     is_available(ground).await?;
-    let (_, mut shop) = tokio::try_join!(released(doomed, chart), released(other, chart))?;
+    let kept = named(doomed, "kept", "kept").chart(chart).with("deletionPolicy: Orphan").with(VALUES);
+    let (_, _, mut shop) = tokio::try_join!(released(doomed, chart), ready(kept), released(other, chart))?;
 
+    // Of the one that lets its release go nothing is looked for that it could find hidden: it meets what it may not ask.
     doomed.delete_namespace().await.context("a namespace that is deleted with an instance in it")?;
     goes_out(other, &mut shop, "second").await.context("after another namespace was deleted")?;
 
@@ -94,13 +96,13 @@ async fn restart(ground: &Ground) -> Result<()> {
 }
 
 async fn released<'a>(ground: &'a Ground, chart: &Chart) -> Result<Instance<'a>> {
-    let shop = named(ground, "shop", "web")
-        .chart(chart)
-        .with("values: {source: inline, inline: {greeting: first, replicas: 0}}")
-        .applied()
-        .await?;
-    shop.says("Ready", "True/HelmReleaseReady").await?;
-    Ok(shop)
+    ready(named(ground, "shop", "web").chart(chart).with(VALUES)).await
+}
+
+async fn ready(instance: Instance<'_>) -> Result<Instance<'_>> {
+    let instance = instance.applied().await?;
+    instance.says("Ready", "True/HelmReleaseReady").await?;
+    Ok(instance)
 }
 
 async fn goes_out(ground: &Ground, shop: &mut Instance<'_>, greeting: &str) -> Result<()> {
@@ -115,4 +117,5 @@ async fn cleared(ground: &Ground) -> Result<()> {
     cleared.and(ground.remove().await)
 }
 
+const VALUES: &str = "values: {source: inline, inline: {greeting: first, replicas: 0}}";
 const NAMESPACE: &str = "{apiVersion: v1, kind: Namespace, metadata: {name: NAMESPACE}}";

@@ -6,11 +6,10 @@ use kube::api::{
 };
 use serde_json::json;
 use std::collections::BTreeMap;
-use tokio::time::timeout;
 use tracing::{info, warn};
 
 use super::requests::{Apply, Seen};
-use super::{ANSWER, Actor, Error, Task, exchange, refused};
+use super::{Error, Task, ask, exchange};
 use crate::fault::Fault;
 use crate::freshness::Wrote;
 use crate::object::ObjectId;
@@ -108,21 +107,14 @@ impl Task<'_> {
     /// Whether the object itself is not there any more.
     async fn is_gone(&self) -> Result<bool, Error> {
         let id = self.id();
-        match timeout(ANSWER, exchange::find_listed(&self.actor.client, &id)).await {
-            Err(_) => Err(Error::NoAnswer { verb: "list", object: id.to_string() }),
-            Ok(Err(error)) => Err(refused("list", &id, &error)),
-            Ok(Ok(found)) => Ok(found.is_none_or(|found| found.uid != self.object.metadata.uid)),
-        }
+        let found = ask("list", &id, exchange::find_listed(&self.actor.client, &id)).await?;
+        Ok(found.is_none_or(|found| found.uid != self.object.metadata.uid))
     }
 
     /// The caches show only children that carry our label, and may be behind: a namesake of somebody else must not be taken
     /// over, and one of ours that is there is locked by its version.
     async fn find_unseen(&self, id: &ObjectId) -> Result<Option<Seen>, Error> {
-        let found = match timeout(ANSWER, exchange::find(&self.actor.client, id)).await {
-            Err(_) => return Err(Error::NoAnswer { verb: "get", object: id.to_string() }),
-            Ok(Err(error)) => return Err(refused("get", id, &error)),
-            Ok(Ok(found)) => found,
-        };
+        let found = ask("get", id, exchange::find(&self.actor.client, id)).await?;
         let (ownership, owner) = (self.actor.terms.ownership, self.object.metadata.uid.as_deref());
         match found {
             Some(meta) if !ownership.holds(&meta, owner) => {

@@ -22,7 +22,7 @@ pub(super) async fn send(client: &Client, request: Prepared) -> kube::Result<Obj
     head(&text).map(|object| object.metadata).map_err(kube::Error::SerdeError)
 }
 
-/// What the API server has.
+/// What the API server has. That it does not know the kind is an error.
 pub(super) async fn find(client: &Client, id: &ObjectId) -> kube::Result<Option<ObjectMeta>> {
     match send(client, request(id).get_metadata(&id.key.name, &GetParams::default())).await {
         Err(kube::Error::Api(status)) if status.is_not_found() => Ok(None),

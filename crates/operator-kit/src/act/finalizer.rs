@@ -2,11 +2,10 @@
 
 use kube::api::{ObjectMeta, Patch, PatchParams};
 use serde_json::json;
-use tokio::time::timeout;
 use tracing::info;
 
-use super::{ANSWER, Error, Task, exchange, refused};
-use crate::fault::{Fault, fault};
+use super::{Error, Task, ask, exchange};
+use crate::fault::Fault;
 use crate::object::ObjectId;
 use crate::plan::Finalizer;
 
@@ -40,12 +39,10 @@ impl Task<'_> {
     /// Asks the API server whether these are gone, whatever the caches show.
     pub(super) async fn check_gone(&self, gone: &[ObjectId]) -> Result<(), Error> {
         for id in gone {
-            let found = match timeout(ANSWER, exchange::find(&self.actor.client, id)).await {
-                Err(_) => return Err(Error::NoAnswer { verb: "get", object: id.to_string() }),
+            let found = match ask("get", id, exchange::find(&self.actor.client, id)).await {
                 // Of a kind that the cluster does not have there is no object.
-                Ok(Err(error)) if fault(&error) == Fault::NotInstalled => None,
-                Ok(Err(error)) => return Err(refused("get", id, &error)),
-                Ok(Ok(found)) => found,
+                Err(Error::Refused { fault: Fault::NotInstalled, .. }) => None,
+                found => found?,
             };
             let owner = self.object.metadata.uid.as_deref();
             if found.is_some_and(|found| self.actor.terms.ownership.holds(&found, owner)) {

@@ -406,6 +406,18 @@ fn knows(known: &[Refusal], refused: Option<&Error>, refusal: Option<&Refusal>) 
     }
 }
 
+/// Sends one request that changes nothing.
+async fn ask<T>(
+    verb: &'static str,
+    id: &ObjectId,
+    request: impl Future<Output = kube::Result<T>>,
+) -> Result<T, Error> {
+    match timeout(ANSWER, request).await {
+        Err(_) => Err(Error::NoAnswer { verb, object: id.to_string() }),
+        Ok(answer) => answer.map_err(|error| refused(verb, id, &error)),
+    }
+}
+
 fn refused(verb: &'static str, id: &ObjectId, error: &kube::Error) -> Error {
     if let kube::Error::Api(status) = error
         && let Some(conflicts) = conflict::describe(status)

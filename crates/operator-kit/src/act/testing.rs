@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use http::request::Parts;
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt, Collected};
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -35,20 +36,30 @@ pub(crate) fn answering_text(
 ) -> (Client, Asked) {
     let asked = Asked::default();
     let log = Arc::clone(&asked);
+    let client = serving(move |request, body| {
+        let sent = serde_json::from_slice(body).unwrap_or_default();
+        log.lock().unwrap().push((request.method.clone(), (request.uri.to_string(), sent)));
+        answer(&request.method)
+    });
+    (client, asked)
+}
+
+/// A client of an API server that answers to what it is asked for.
+pub(crate) fn serving(
+    answer: impl Fn(&Parts, &[u8]) -> (StatusCode, String) + Clone + Send + Sync + 'static,
+) -> Client {
     let service = tower::service_fn(move |request: Request<Body>| {
-        let (log, answer) = (Arc::clone(&log), answer.clone());
+        let answer = answer.clone();
         async move {
-            let (method, address) = (request.method().clone(), request.uri().to_string());
-            let body = request.into_body().collect().await.map(Collected::to_bytes).unwrap_or_default();
-            let (status, told) = answer(&method);
-            let sent = serde_json::from_slice(&body).unwrap_or_default();
-            log.lock().unwrap().push((method, (address, sent)));
+            let (request, body) = request.into_parts();
+            let body = body.collect().await.map(Collected::to_bytes).unwrap_or_default();
+            let (status, told) = answer(&request, &body);
             let mut response = Response::new(Body::from(told.into_bytes()));
             *response.status_mut() = status;
             Ok::<_, std::convert::Infallible>(response)
         }
     });
-    (Client::new(service, "shop"), asked)
+    Client::new(service, "shop")
 }
 
 /// A refusal with this code.

@@ -1,10 +1,11 @@
 use std::sync::Mutex;
 
 use http::StatusCode;
-use kube::client::Body;
+use http::request::Parts;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::act::testing::serving;
 use crate::cache::incoming::tests::deep;
 use crate::object::{ObjectKey, resource_of};
 
@@ -50,19 +51,17 @@ fn expired() -> Value {
 fn answering(answers: Vec<(u16, String)>) -> (Client, Arc<Mutex<Vec<String>>>) {
     let asked = Arc::new(Mutex::new(Vec::new()));
     let (log, answers) = (Arc::clone(&asked), Arc::new(Mutex::new(answers.into_iter())));
-    let service = tower::service_fn(move |request: http::Request<Body>| {
-        log.lock().unwrap().push(asked_for(&request));
+    let client = serving(move |request, _| {
+        log.lock().unwrap().push(asked_for(request));
         let (code, answer) = answers.lock().unwrap().next().unwrap_or((500, "{}".to_owned()));
-        let mut response = http::Response::new(Body::from(answer.into_bytes()));
-        *response.status_mut() = StatusCode::from_u16(code).unwrap();
-        async move { Ok::<_, std::convert::Infallible>(response) }
+        (StatusCode::from_u16(code).unwrap(), answer)
     });
-    (Client::new(service, "shop"), asked)
+    (client, asked)
 }
 
 /// What a request asks for: of which part, for a list or a watch, and how much of each object.
-fn asked_for(request: &http::Request<Body>) -> String {
-    let address = request.uri();
+fn asked_for(request: &Parts) -> String {
+    let address = &request.uri;
     let mut query: Vec<&str> =
         address.query().unwrap_or_default().split('&').filter(|part| !part.is_empty()).collect();
     let usual: &[&str] = if query.contains(&"watch=true") {
@@ -76,7 +75,7 @@ fn asked_for(request: &http::Request<Body>) -> String {
         query.remove(place);
     }
     let path = address.path().trim_start_matches("/api/v1/");
-    let accept = request.headers().get("accept").and_then(|accept| accept.to_str().ok()).unwrap_or_default();
+    let accept = request.headers.get("accept").and_then(|accept| accept.to_str().ok()).unwrap_or_default();
     let depth = if accept.contains("as=PartialObjectMetadata") { " metadata" } else { "" };
     format!("{path} {}{depth}", query.join("&")).trim().to_owned()
 }
@@ -200,8 +199,8 @@ async fn a_watch_that_is_refused_is_tried_from_where_it_was_and_now_and_then_a_l
     let (watch, _) = watch(Selection::all());
     let busy =
         || (429, json!({"kind": "Status", "status": "Failure", "message": "later", "code": 429}).to_string());
-    let refused = std::iter::repeat_with(busy).take(7);
-    let answers = [ok(&list("5", "", &[]))].into_iter().chain(refused).chain([busy()]).collect();
+    let refused = std::iter::repeat_with(busy).take(8);
+    let answers = [ok(&list("5", "", &[]))].into_iter().chain(refused).collect();
     let began = Instant::now();
     let (asked, _) = followed(&watch, answers).await;
     let lists: Vec<usize> = (0..asked.len()).filter(|number| !asked[*number].contains("watch")).collect();

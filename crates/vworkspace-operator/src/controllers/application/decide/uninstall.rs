@@ -46,7 +46,7 @@ enum Step {
     /// The release and its objects are gone: our own sources go last.
     DeleteSources(Vec<Deletion>),
     Done,
-    /// Nothing can be seen any more, because the whole namespace is being deleted.
+    /// Nothing can be seen or asked any more, because the whole namespace is being deleted.
     LeaveToNamespace,
 }
 
@@ -89,24 +89,24 @@ pub(super) fn plan(
 fn interests(app: &ApplicationInstance, world: &World, step: &Step) -> Vec<Interest> {
     let leftovers = || looking::leftovers(app).into_iter();
     match step {
-        Step::Hidden(_) | Step::LeaveToNamespace => {
+        // The namespace tells why nothing can be seen, or why the API server does not say that the last child is gone.
+        Step::Hidden(_) | Step::Done | Step::LeaveToNamespace => {
             let namespace = looking::namespace(app).filter(|_| world.has_rights_in_namespace_only);
             let is_release_gone = !matches!(world.release, Sight::Unknown(_));
             leftovers().filter(|_| is_release_gone).chain(namespace).collect()
         }
-        Step::Look
-        | Step::WaitForObjects(_)
-        | Step::NotUninstalled(_)
-        | Step::DeleteSources(_)
-        | Step::Done => leftovers().collect(),
+        Step::Look | Step::WaitForObjects(_) | Step::NotUninstalled(_) | Step::DeleteSources(_) => {
+            leftovers().collect()
+        }
         Step::Prepare(_) | Step::Delete(_) | Step::Wait(_) => Vec::new(),
     }
 }
 
 fn step(app: &ApplicationInstance, world: &World) -> Step {
     match visible_step(app, world) {
-        // With the namespace everything in it goes, and the rights to look at it first.
-        Step::Hidden(_) if world.is_namespace_ending => Step::LeaveToNamespace,
+        // With the namespace everything in it goes, and the rights to look at it first: the API server itself cannot be asked
+        // any more whether the last child is gone, either.
+        Step::Hidden(_) | Step::Done if world.is_namespace_ending => Step::LeaveToNamespace,
         step => step,
     }
 }

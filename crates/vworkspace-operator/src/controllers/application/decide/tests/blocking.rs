@@ -212,3 +212,62 @@ fn a_release_that_cannot_be_read_is_not_one_that_is_not_there() {
     assert_conditions!(paused, { Suspended: False/Active });
     assert!(message(&paused, "Suspended").contains("it is nested too deeply"));
 }
+
+#[test]
+fn without_flux_an_instance_is_blocked_and_says_what_is_missing() {
+    let world = World { release: Sight::NotInstalled, ..empty() };
+    let blocked = plan(&instance(), &world, noon());
+    assert_conditions!(blocked, { Ready: False/Blocked, Blocked: True/MissingDependencies, Reconciling: True/ChangePending });
+    assert_eq!(blocked.children, []);
+    let unblocked = plan(&after(instance(), &blocked), &empty(), noon());
+    assert_conditions!(unblocked, { Blocked: False/Unblocked });
+}
+
+#[test]
+fn values_that_are_missing_do_not_degrade_what_runs() {
+    let (app, known) = running();
+    let Sight::Present(mut release) = known.release.clone() else { panic!("no release") };
+    release.status.conditions = says(&[
+        ("Ready", "False", "ValuesError", "secrets \"v\" not found"),
+        ("Released", "True", "InstallSucceeded", ""),
+    ]);
+    let plan = plan(&app, &World { release: Sight::Present(release), ..known }, noon());
+    assert_conditions!(plan, { Ready: False/WaitingForSecret, Blocked: True/MissingSecret, Degraded: False/NotDegraded });
+}
+
+#[test]
+fn a_missing_values_secret_is_named_and_broken_values_are_not_quoted() {
+    let app = instance();
+    let mut release = new_release(&app);
+    let missing = "could not resolve Secret chart values reference 'shop/v': secrets \"v\" not found";
+    release.status.conditions = says(&[("Ready", "False", "ValuesError", missing)]);
+    let waiting = plan(&app, &world(fetched(&app, DIGEST_1_2), release.clone()), noon());
+    assert_conditions!(waiting, { Ready: False/WaitingForSecret, Blocked: True/MissingSecret, Stalled: False/NotStalled });
+
+    release.status.conditions =
+        says(&[("Ready", "False", "ValuesError", "error converting YAML: password: hunter2")]);
+    let broken = plan(&app, &world(fetched(&app, DIGEST_1_2), release), noon());
+    assert_conditions!(broken, { Ready: False/HelmReleaseFailed });
+    assert!(!serde_json::to_string(&broken.status).unwrap().contains("hunter2"));
+}
+
+#[test]
+fn a_child_that_is_refused_is_told_and_offered_again() {
+    let refusal = |cause| Refusal {
+        object: "HelmRelease shop/web".to_owned(),
+        deed: Deed::Make,
+        cause,
+        message: "no".to_owned(),
+    };
+    let table = [
+        (Cause::Forbidden, "Blocked: True/PolicyDenied"),
+        (Cause::Owned, "Reconciling: True/ChangePending"),
+        (Cause::Unavailable, "Reconciling: True/ChangePending"),
+    ];
+    for (cause, expected) in table {
+        let world = World { refusals: vec![refusal(cause)], ..empty() };
+        let plan = plan(&instance(), &world, noon());
+        assert!(told(&plan).contains(&expected.to_owned()), "{cause:?}: {:?}", told(&plan));
+        assert_eq!(plan.children.len(), 2);
+    }
+}

@@ -142,3 +142,49 @@ fn a_failure_of_the_source_is_told_in_its_own_words() {
     assert_eq!(message(&told, "Ready"), "connection refused");
     assert_eq!(told.status.chart_trouble, None);
 }
+
+#[test]
+fn a_version_that_does_not_exist_is_blocked_for_good() {
+    let app = instance();
+    let mut source = fetched(&app, DIGEST_1_2);
+    source.status.artifact = None;
+    source.status.conditions =
+        says(&[("FetchFailed", "True", "OCIArtifactPullFailed", "MANIFEST_UNKNOWN: manifest unknown")]);
+    let plan = plan(&app, &world(source, new_release(&app)), noon());
+    assert_conditions!(plan, { Ready: False/Blocked, Blocked: True/MissingChartSource, Stalled: True/MissingChartSource });
+    assert_eq!(plan.children.len(), 2);
+}
+
+#[test]
+fn a_new_version_that_does_not_exist_blocks_the_change_although_the_old_artifact_is_still_there() {
+    let (app, mut source, release) = upgrading();
+    source.status.conditions =
+        says(&[("FetchFailed", "True", "OCIArtifactPullFailed", "MANIFEST_UNKNOWN: manifest unknown")]);
+    let plan = plan(&app, &world(source, release), noon());
+    assert_conditions!(plan, { Ready: False/ChartUnreachable, Blocked: True/MissingChartSource, Stalled: True/MissingChartSource, Degraded: False/NotDegraded });
+}
+
+#[test]
+fn a_failure_to_fetch_the_previous_version_says_nothing_about_this_one() {
+    let (app, mut source, release) = upgrading();
+    source.status.conditions = says(&[("FetchFailed", "True", "OCIArtifactPullFailed", "MANIFEST_UNKNOWN")]);
+    source.status.conditions[0].observed_generation = Some(1);
+    let plan = plan(&app, &world(source, release), noon());
+    assert_conditions!(plan, { Ready: False/Upgrading, Reconciling: True/ChartSourceSyncing, Blocked: False/NotBlocked });
+}
+
+#[test]
+fn a_registry_that_does_not_answer_is_no_stall_and_a_running_release_stays_ready() {
+    let app = instance();
+    let failing = says(&[("FetchFailed", "True", "OCIArtifactPullFailed", "connection refused")]);
+    let mut source = fetched(&app, DIGEST_1_2);
+    (source.status.artifact, source.status.conditions) = (None, failing.clone());
+    let first = plan(&app, &world(source, new_release(&app)), noon());
+    assert_conditions!(first, { Ready: False/ChartUnreachable, Reconciling: True/ChartSourceSyncing, Stalled: False/NotStalled });
+
+    let (app, world) = running();
+    let Seen::Known(Sight::Present(mut source)) = world.source.clone() else { panic!("no source") };
+    source.status.conditions = failing;
+    let world = World { source: Seen::Known(Sight::Present(source)), ..world };
+    assert_conditions!(plan(&app, &world, noon()), { Ready: True/HelmReleaseReady });
+}

@@ -144,6 +144,22 @@ fn what_cannot_be_seen_is_not_gone_unless_the_whole_namespace_goes() {
 }
 
 #[test]
+fn what_is_gone_with_its_whole_namespace_is_not_asked_for_once_more() {
+    let (app, known) = running();
+    let app = deleted(app);
+    let namespace = crate::controllers::application::looking::namespace(&app).unwrap();
+    let gone = World { release: Sight::Absent, own_sources: Ok(Vec::new()), ..known };
+    for has_rights_in_namespace_only in [false, true] {
+        let gone = World { has_rights_in_namespace_only, ..gone.clone() };
+        let asked = plan(&app, &gone, noon());
+        assert_eq!((asked.finalizer, asked.gone.len()), (Finalizer::Release, 4));
+        assert_eq!(asked.interests.contains(&namespace), has_rights_in_namespace_only, "it may be refused");
+        let left = plan(&app, &World { is_namespace_ending: true, ..gone }, noon());
+        assert_eq!((left.finalizer, left.gone.len()), (Finalizer::Release, 0));
+    }
+}
+
+#[test]
 fn an_application_that_is_let_go_of_is_not_said_to_be_uninstalled() {
     let (app, known) = running();
     let app = deleted(edited(app, |app| app.spec.deletion_policy = DeletionPolicy::Orphan));

@@ -233,3 +233,75 @@ fn a_release_that_we_suspended_goes_on_whatever_was_said_meanwhile_and_is_not_ac
     let theirs = World { release: Sight::Present(theirs), ..suspended };
     assert_eq!(plan(&blocked, &theirs, noon()).children, []);
 }
+
+#[test]
+fn a_suspended_instance_suspends_its_release_and_stays_ready() {
+    let (app, known) = running();
+    let app = edited(app, |app| app.spec.suspend = true);
+    let suspended = plan(&app, &known, noon());
+    assert_conditions!(suspended, { Ready: True/HelmReleaseReady, Suspended: True/ManuallySuspended, Reconciling: False/Stable });
+    let [release] = suspended.children.as_slice() else { panic!("{:?}", suspended.children) };
+    assert_eq!(release.at("/spec/suspend").unwrap(), true);
+
+    // Flux notes the new generation without doing anything.
+    let app = after(app, &suspended);
+    let Sight::Present(mut live) = known.release.clone() else { panic!("no release") };
+    live.spec = serde_json::json!({"suspend": true});
+    (live.metadata.generation, live.status.observed_generation) = (Some(2), 2);
+    let known = World { release: Sight::Present(live), ..known };
+    assert_conditions!(plan(&app, &known, noon()), { Ready: True/HelmReleaseReady, Reconciling: False/Stable });
+}
+
+#[test]
+fn the_end_of_a_pause_without_a_change_is_no_upgrade() {
+    let (app, known) = running();
+    let app = edited(app, |_| ());
+    let app = after(app.clone(), &plan(&app, &known, noon()));
+    let Sight::Present(mut resumed) = known.release.clone() else { panic!("no release") };
+    (resumed.metadata.generation, resumed.status.observed_generation) = (Some(3), 2);
+    let known = World { release: Sight::Present(resumed.clone()), ..known };
+    assert_conditions!(plan(&app, &known, noon()), { Ready: True/HelmReleaseReady, Reconciling: False/Stable });
+
+    // But if the operator died between handing a change over and saying so, the old verdict is not trusted.
+    let unreported = edited(app.clone(), |_| ());
+    assert_conditions!(plan(&unreported, &known, noon()), { Ready: False/Upgrading });
+
+    let message = "Running 'upgrade' action with timeout of 5m0s";
+    resumed.status.conditions.extend(says(&[("Reconciling", "True", "Progressing", message)]));
+    let known = World { release: Sight::Present(resumed), ..known };
+    assert_conditions!(plan(&app, &known, noon()), { Ready: False/Upgrading });
+}
+
+#[test]
+fn a_release_that_somebody_else_has_changed_and_holds_is_told() {
+    let (app, known) = running();
+    let message = "field .spec.interval is owned by alice".to_owned();
+    let refusal = Refusal {
+        object: "HelmRelease shop/web".to_owned(),
+        deed: Deed::Make,
+        cause: Cause::Owned,
+        message: message.clone(),
+    };
+    let plan = plan(&app, &World { refusals: vec![refusal], ..known }, noon());
+    assert_conditions!(plan, { Ready: True/HelmReleaseReady, Reconciling: True/ChangePending, Blocked: False/NotBlocked });
+    assert_eq!(plan.status.conditions.get("Reconciling").unwrap().message, message);
+}
+
+#[test]
+fn a_change_of_a_paused_instance_waits_and_nobody_takes_it_for_live() {
+    let (app, world) = running();
+    let app = at_version(app, "1.3.0");
+    let paused = edited(app.clone(), |app| {
+        app.metadata.annotations =
+            Some([("apps.vworkspace.io/reconcile".to_owned(), "disabled".to_owned())].into());
+    });
+    let plan_of_paused = plan(&paused, &world, noon());
+    assert_conditions!(plan_of_paused, { Ready: True/HelmReleaseReady, Reconciling: True/ChangePending, Suspended: True/ReconcilePaused });
+    assert_eq!(plan_of_paused.children, []);
+    assert_eq!(plan_of_paused.status.last_applied_chart.clone().unwrap().version, "1.2.0");
+
+    let suspended = edited(app, |app| app.spec.suspend = true);
+    let plan = plan(&suspended, &world, noon());
+    assert_conditions!(plan, { Ready: True/HelmReleaseReady, Reconciling: True/ChangePending, Suspended: True/ManuallySuspended });
+    assert_eq!(plan.children.len(), 1, "the source is left as it is");
+}
