@@ -10,8 +10,8 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::ObjectMeta;
 use kube::{CustomResource, CustomResourceExt, ResourceExt};
 use operator_kit::{
-    Absence, Child, Controller, Deletion, Dependents, Finalizer, LaneOf, NoErrand, ObjectKey, Operator,
-    Ownership, Plan, Product, Settings, Sight, Unreadable, View, Watched,
+    Absence, Child, Controller, Deletion, Dependents, Finalizer, LaneOf, ObjectKey, Operator, Ownership,
+    Plan, Product, Settings, Sight, Unreadable, View, Watched,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -53,9 +53,8 @@ impl Controller for Notices {
     type Object = Notice;
     type World = Published;
     type Status = NoticeStatus;
-    type Errand = NoErrand;
 
-    fn observe(&self, notice: &Notice, view: &View<'_, NoErrand>) -> Published {
+    fn observe(&self, notice: &Notice, view: &View<'_>) -> Published {
         view.child(self.published, &place(notice))
     }
 

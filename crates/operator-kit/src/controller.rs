@@ -16,11 +16,11 @@ use serde::de::DeserializeOwned;
 use crate::act::Refusal;
 use crate::cache::{Caches, Found, Sight};
 use crate::driver::Trigger;
-use crate::errand::{Errand, Errands};
 use crate::interest::{Interest, Interests};
 use crate::object::{ObjectKey, resource_of};
 use crate::ownership::Ownership;
 use crate::plan::Plan;
+use crate::poll::{Poll, Polled, Polls};
 use crate::selection::Selection;
 
 /// Keeps objects of one kind as they should be.
@@ -44,19 +44,12 @@ pub trait Controller: Send + Sync + 'static {
     type World: Send + Sync;
     /// What it says.
     type Status: Serialize + DeserializeOwned + Send + Sync;
-    /// What it has to ask of the world outside the API server.
-    type Errand: Errand;
 
     /// The world as the caches show it.
-    fn observe(&self, object: &Self::Object, view: &View<'_, Self::Errand>) -> Self::World;
+    fn observe(&self, object: &Self::Object, view: &View<'_>) -> Self::World;
 
     /// What to do about it: the same input gives the same plan.
-    fn decide(
-        &self,
-        object: &Self::Object,
-        world: &Self::World,
-        now: Timestamp,
-    ) -> Plan<Self::Status, Self::Errand>;
+    fn decide(&self, object: &Self::Object, world: &Self::World, now: Timestamp) -> Plan<Self::Status>;
 
     /// What to say of an object that cannot be read as what it should be, and why: nothing else is done about it until it
     /// changes.
@@ -81,7 +74,7 @@ pub struct Unreadable<'a, S> {
 }
 
 /// What an `observe` may read.
-pub struct View<'a, E: Errand> {
+pub struct View<'a> {
     /// The objects that the controller watches.
     pub caches: &'a Caches,
     /// What the API server refused of the last plan for this object.
@@ -92,10 +85,10 @@ pub struct View<'a, E: Errand> {
     pub(crate) owner: Option<&'a str>,
     pub(crate) ownership: Ownership,
     pub(crate) interests: &'a Interests,
-    pub(crate) errands: &'a Errands<E>,
+    pub(crate) polls: &'a Polls,
 }
 
-impl<E: Errand> View<'_, E> {
+impl View<'_> {
     /// What is known of objects that the last plan was interested in.
     #[must_use]
     pub fn find(&self, interest: &Interest) -> Found<Arc<DynamicObject>> {
@@ -114,17 +107,20 @@ impl<E: Errand> View<'_, E> {
         }
     }
 
-    /// What came back from an errand of the last plan.
+    /// What a poll of the last plan brought last.
     #[must_use]
-    pub fn answer(&self, errand: &E) -> Option<E::Answer> {
-        self.errands.answer(errand)
+    pub fn answer<P: Poll>(&self, polled: Polled<P>, poll: &P) -> Option<P::Answer> {
+        self.polls.answer(polled, poll)
     }
 }
 
 /// The kinds that a controller looks at, its own first. Only what is declared here can be read: each declaration gives the
 /// [`Watched`] that a look needs.
-#[derive(Debug, Default)]
-pub struct Watches(pub(crate) Vec<Watch>);
+#[derive(Debug)]
+pub struct Watches {
+    pub(crate) kinds: Vec<Watch>,
+    pub(crate) polls: Polls,
+}
 
 /// Objects of kind `K` that a controller has declared. Another selection of the same kind is another one.
 #[derive(Debug)]
@@ -187,8 +183,8 @@ pub type Names = fn(&DynamicObject) -> Vec<ObjectKey>;
 
 impl Watches {
     /// Those of a controller for `K`.
-    pub(crate) fn of<K: Resource<DynamicType = ()>>() -> Self {
-        let mut watches = Self::default();
+    pub(crate) fn of<K: Resource<DynamicType = ()>>(polls: Polls) -> Self {
+        let mut watches = Self { kinds: Vec::new(), polls };
         watches.add::<K>(Selection::all(), Concerns::Itself);
         watches
     }
@@ -210,7 +206,7 @@ impl Watches {
             Ownership::Label(label) => Selection::labels(label),
             Ownership::Reference => Selection::all(),
         };
-        if let Some(own) = self.0.first_mut() {
+        if let Some(own) = self.kinds.first_mut() {
             own.names = own.names.or(Some(by_uid));
         }
         self.add(selection, Concerns::Owned(ownership))
@@ -232,14 +228,19 @@ impl Watches {
 
     /// These objects can be found by these names, too.
     pub fn found_by<K>(&mut self, watched: Watched<K>, names: Names) {
-        if let Some(watch) = self.0.get_mut(watched.place) {
+        if let Some(watch) = self.kinds.get_mut(watched.place) {
             watch.names = Some(names);
         }
     }
 
+    /// Polls of type `P`, which are asked with this context.
+    pub fn polls<P: Poll>(&mut self, context: P::Context) -> Polled<P> {
+        self.polls.declare(context)
+    }
+
     fn add<K: Resource<DynamicType = ()>>(&mut self, selection: Selection, concerns: Concerns) -> Watched<K> {
-        self.0.push(Watch { resource: resource_of::<K>(), selection, concerns, names: None });
-        Watched { place: self.0.len() - 1, kind: PhantomData }
+        self.kinds.push(Watch { resource: resource_of::<K>(), selection, concerns, names: None });
+        Watched { place: self.kinds.len() - 1, kind: PhantomData }
     }
 }
 

@@ -21,12 +21,12 @@ use crate::backoff;
 use crate::cache::{Caches, KindCache};
 use crate::controller::{Controller, Unreadable, View};
 use crate::election::Term;
-use crate::errand::Errands;
 use crate::freshness::{Expectation, LOOK_AGAIN};
 use crate::interest::Interests;
 use crate::lane::Lanes;
 use crate::metrics::{Ended, Metrics};
 use crate::object::ObjectKey;
+use crate::poll::Polls;
 use crate::queue::{Queue, RESYNC};
 use memory::{Memory, Pause, Wishes};
 
@@ -66,7 +66,7 @@ pub(crate) struct Driver<C: Controller> {
     pub(crate) caches: Arc<Caches>,
     pub(crate) own: Arc<KindCache>,
     pub(crate) interests: Interests,
-    pub(crate) errands: Errands<C::Errand>,
+    pub(crate) polls: Polls,
     pub(crate) shared: Shared,
 }
 
@@ -119,7 +119,7 @@ impl<C: Controller> Driver<C> {
                 // Whoever has lost the lease stops in the middle of what it does, and asks nobody anything any more.
                 desk.drop_all().await;
                 driver.interests.clear();
-                driver.errands.clear();
+                driver.polls.clear();
             }
             was_leading = is_leading;
             driver.shared.metrics.queued(C::NAME, desk.queue.depth(Instant::now()));
@@ -239,7 +239,7 @@ impl<C: Controller> Driver<C> {
     async fn reconcile(&self, key: &ObjectKey, memory: &mut Memory, id: &str) -> (Ended, Next) {
         let Some(kept) = self.own.get(key) else {
             self.interests.want(key, &[]);
-            self.errands.want(key, &[]);
+            self.polls.want(key, &[]);
             return (Ended::Gone, Next::Never);
         };
         // Of one that nobody can read at least the head is there.
@@ -252,7 +252,7 @@ impl<C: Controller> Driver<C> {
         };
         if is_let_go(&object, C::FINALIZER) {
             self.interests.want(key, &[]);
-            self.errands.want(key, &[]);
+            self.polls.want(key, &[]);
             return (Ended::Gone, Next::Never);
         }
         if memory.uid != object.metadata.uid {
@@ -280,13 +280,13 @@ impl<C: Controller> Driver<C> {
             owner: object.metadata.uid.as_deref(),
             ownership: C::OWNERSHIP,
             interests: &self.interests,
-            errands: &self.errands,
+            polls: &self.polls,
         };
         let world = self.controller.observe(&typed, &view);
         let plan = self.controller.decide(&typed, &world, now);
         debug!(children = plan.children.len(), deletions = plan.deletions.len(), finalizer = ?plan.finalizer, "decided");
         self.interests.want(key, &plan.interests);
-        self.errands.want(key, &plan.errands);
+        self.polls.want(key, &plan.polls);
         let nap = plan.wake_at.map(|wake_at| nap(now, wake_at));
         let requests = match self.actor.requests(&object, &plan, &self.caches) {
             Ok(requests) => requests,
@@ -332,7 +332,7 @@ impl<C: Controller> Driver<C> {
     ) -> (Ended, Next) {
         let key = ObjectKey::of(object);
         self.interests.want(&key, &[]);
-        self.errands.want(&key, &[]);
+        self.polls.want(&key, &[]);
         let next = Next::By(Instant::now() + RESYNC);
         let status = object.data.get("status").cloned().map(serde_json::from_value).transpose();
         // A status that cannot be read holds what must not be lost: it is left as it is.

@@ -22,10 +22,10 @@ use crate::cluster_id;
 use crate::controller::{Concerns, Controller, Names, Watch, Watches};
 use crate::driver::{Driver, Shared, Trigger};
 use crate::election::{Election, Term};
-use crate::errand::Errands;
 use crate::interest::Interests;
 use crate::metrics::Metrics;
 use crate::object::{plural_name, resource_of};
+use crate::poll::Polls;
 use crate::product::Product;
 use crate::selection::Selection;
 use crate::serve::{self, Health};
@@ -137,9 +137,10 @@ impl Operator {
     /// Adds a controller, which declares what it looks at while it is made.
     #[must_use]
     pub fn with<C: Controller>(mut self, make: impl FnOnce(&mut Watches) -> C) -> Self {
-        let mut watches = Watches::of::<C::Object>();
-        let controller = make(&mut watches);
         let (sender, triggers) = mpsc::unbounded_channel();
+        let mut watches = Watches::of::<C::Object>(Polls::new(sender.clone()));
+        let controller = make(&mut watches);
+        let Watches { kinds, polls } = watches;
         let (number, product) = (self.controllers.len(), self.settings.product);
         let declare = |watch: Watch| {
             let is_written = watch.concerns.are_written();
@@ -147,7 +148,7 @@ impl Operator {
                 Listener { concerns: watch.concerns.clone(), triggers: sender.clone(), controller: number };
             (self.watch(watch, listener), is_written)
         };
-        let declared = watches.0.into_iter().map(declare).collect();
+        let declared = kinds.into_iter().map(declare).collect();
         let start: Start = Box::new(move |client, caches, shared, listeners| {
             let manager = product.field_manager(C::NAME);
             let actor = Actor {
@@ -163,13 +164,12 @@ impl Operator {
                 },
                 term: shared.term.clone(),
             };
-            let interests = Interests::new(client.clone(), sender.clone());
-            let errands = Errands::new(sender);
+            let interests = Interests::new(client.clone(), sender);
             let own = caches.written(&resource_of::<C::Object>()).cloned();
             Box::pin(async move {
                 // Its own kind is the first that is declared.
                 if let Some(own) = own {
-                    Driver { controller, actor, caches, own, interests, errands, shared }.run(triggers).await;
+                    Driver { controller, actor, caches, own, interests, polls, shared }.run(triggers).await;
                 }
             })
         });

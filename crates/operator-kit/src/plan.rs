@@ -9,13 +9,13 @@ use kube::core::ApiResource;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::errand::NoErrand;
 use crate::interest::Interest;
 use crate::object::{ObjectId, ObjectKey, resource_of};
+use crate::poll::AnyPoll;
 
 /// Everything a controller wants of the cluster for one object.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Plan<S, E = NoErrand> {
+pub struct Plan<S> {
     /// Children that must be as described, in the order in which they are applied.
     pub children: Vec<Child>,
     /// Children that must have been made, and are their own from then on. One that is gone is made again by a plan that
@@ -37,12 +37,12 @@ pub struct Plan<S, E = NoErrand> {
     /// Objects to watch until a plan does not ask for them.
     pub interests: Vec<Interest>,
     /// Questions to ask until a plan does not want to know.
-    pub errands: Vec<E>,
+    pub polls: Vec<AnyPoll>,
     /// When to look again although nothing has changed.
     pub wake_at: Option<Timestamp>,
 }
 
-impl<S, E> Plan<S, E> {
+impl<S> Plan<S> {
     /// A plan that says this and does nothing else.
     #[must_use]
     pub fn only_status(finalizer: Finalizer, status: S) -> Self {
@@ -56,7 +56,7 @@ impl<S, E> Plan<S, E> {
             status,
             nudges: Vec::new(),
             interests: Vec::new(),
-            errands: Vec::new(),
+            polls: Vec::new(),
             wake_at: None,
         }
     }

@@ -6,7 +6,6 @@ mod catalog_policy;
 mod certificates;
 mod controllers;
 mod endpoints;
-mod errands;
 mod external_secrets;
 mod flux;
 mod foreign;

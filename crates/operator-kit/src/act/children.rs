@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use tracing::{info, warn};
 
 use super::requests::{Apply, Seen};
-use super::{Error, Task, ask, exchange};
+use super::{Actor, Error, Task, ask, exchange};
 use crate::fault::Fault;
 use crate::freshness::Wrote;
 use crate::object::ObjectId;

@@ -183,10 +183,10 @@ pub(crate) struct Actor {
 
 impl Actor {
     /// What a plan asks for that is not so yet.
-    pub(crate) fn requests<S: Serialize, E>(
+    pub(crate) fn requests<S: Serialize>(
         &self,
         object: &DynamicObject,
-        plan: &Plan<S, E>,
+        plan: &Plan<S>,
         caches: &Caches,
     ) -> Result<Vec<Request>, Error> {
         let live = |id: &ObjectId| caches.written(&id.resource).and_then(|cache| cache.object(&id.key));

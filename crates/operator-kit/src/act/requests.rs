@@ -128,10 +128,10 @@ impl Request {
 }
 
 /// Everything that a plan asks for and that is not so yet, in order. `live` shows an object as the caches have it.
-pub(crate) fn requests<S: Serialize, E>(
+pub(crate) fn requests<S: Serialize>(
     terms: &Terms,
     object: &DynamicObject,
-    plan: &Plan<S, E>,
+    plan: &Plan<S>,
     live: &dyn Fn(&ObjectId) -> Option<DynamicObject>,
 ) -> Result<Vec<Request>, Error> {
     // Named one by one, so that a new part of a plan cannot be forgotten here. The driver takes the rest.
@@ -145,7 +145,7 @@ pub(crate) fn requests<S: Serialize, E>(
         status,
         nudges,
         interests: _,
-        errands: _,
+        polls: _,
         wake_at: _,
     } = plan;
     let status = saying(terms, object, status)?;

@@ -197,9 +197,11 @@ pub fn decode<K: DeserializeOwned>(object: &DynamicObject) -> Result<K, serde_js
 mod tests {
     use super::*;
     use crate::controller::Watches;
+    use crate::poll::Polls;
     use crate::selection::Selection;
     use k8s_openapi::api::core::v1::{ConfigMap, Secret};
     use serde_json::json;
+    use tokio::sync::mpsc;
 
     /// A copy with this object in it.
     fn cache(name: &str) -> Arc<KindCache> {
@@ -213,12 +215,17 @@ mod tests {
         Arc::new(cache)
     }
 
+    fn watches() -> Watches {
+        let (triggers, _) = mpsc::unbounded_channel();
+        Watches::of::<Secret>(Polls::new(triggers))
+    }
+
     #[test]
     fn two_selections_of_a_kind_do_not_see_each_others_objects() {
-        let mut watches = Watches::of::<Secret>();
+        let mut watches = watches();
         let children = watches.labelled::<ConfigMap>("example.org/owner");
         let policy = watches.for_all::<ConfigMap>(Selection::named("policy"));
-        let resources = watches.0.iter().zip([cache("own"), cache("child"), cache("policy")]);
+        let resources = watches.kinds.iter().zip([cache("own"), cache("child"), cache("policy")]);
         let caches = Caches::new(
             resources
                 .map(|(watch, cache)| Declared {
@@ -239,7 +246,7 @@ mod tests {
 
     #[test]
     fn what_was_declared_elsewhere_cannot_be_read() {
-        let mut elsewhere = Watches::of::<Secret>();
+        let mut elsewhere = watches();
         let foreign = elsewhere.for_all::<ConfigMap>(Selection::all());
         let key = ObjectKey::namespaced("shop", "web");
         let own = Declared { resource: resource_of::<Secret>(), is_written: true, cache: cache("own") };

@@ -4,7 +4,7 @@
 #![no_main]
 #![allow(dead_code, reason = "the other target uses it")]
 
-#[path = "../../src/errands/chart_archive/facts/mod.rs"]
+#[path = "../../src/controllers/application/polls/chart_archive/facts/mod.rs"]
 mod facts;
 #[path = "../../src/one_line.rs"]
 mod one_line;

@@ -3,7 +3,6 @@
 //! A new rule about conditions goes into `decide/`, one about what we look at into `observe.rs` and `looking.rs`, one
 //! about what Flux is given into `children.rs`. Nothing here talks to the API server: the kit carries plans out.
 
-mod asking;
 mod children;
 mod decide;
 #[cfg(test)]
@@ -11,13 +10,14 @@ mod exploration;
 mod leftovers;
 mod looking;
 mod observe;
+mod polls;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{ConfigMap, Event, Service};
 use k8s_openapi::api::networking::v1::Ingress;
 use kube::api::DynamicObject;
 use operator_kit::{
-    Caches, Controller, ObjectKey, Ownership, Plan, Selection, Unreadable, View, Watched, Watches,
+    Caches, Controller, ObjectKey, Ownership, Plan, Polled, Selection, Unreadable, View, Watched, Watches,
 };
 use serde_json::Value;
 use vworkspace_api::application_instance::{ApplicationInstance, ApplicationInstanceStatus};
@@ -26,9 +26,10 @@ use crate::catalog_policy::ProblemLog;
 use crate::certificates::Certificate;
 use crate::external_secrets::ExternalSecret;
 use crate::flux::{HelmChart, HelmRelease, HelmRepository, OciRepository};
-pub(crate) use asking::Question;
 pub(crate) use decide::Rules;
 use observe::World;
+use polls::chart_archive::ArtifactRef;
+use polls::readiness::ReadinessPoll;
 
 /// Names the instance that a child belongs to.
 const INSTANCE_LABEL: &str = "app.vworkspace.io/application-instance";
@@ -79,6 +80,10 @@ struct Kinds {
     external_secrets: Watched<ExternalSecret>,
     /// What is allowed when.
     policy: Watched<ConfigMap>,
+    /// Whether its Services answer.
+    readiness: Polled<ReadinessPoll>,
+    /// What its chart says of itself.
+    charts: Polled<ArtifactRef>,
 }
 
 impl Kinds {
@@ -111,6 +116,8 @@ impl Kinds {
             certificates: watches.mapped(in_release(), of_release),
             external_secrets: watches.mapped(in_release(), of_release),
             policy: watches.for_all(Selection::named(CATALOG_POLICY).within(namespace)),
+            readiness: watches.polls(()),
+            charts: watches.polls(()),
         };
         watches.found_by(kinds.instances, dependencies);
         watches.found_by(kinds.drift_events, involved);
@@ -139,9 +146,8 @@ impl Controller for Applications {
     type Object = ApplicationInstance;
     type World = World;
     type Status = ApplicationInstanceStatus;
-    type Errand = Question;
 
-    fn observe(&self, app: &ApplicationInstance, view: &View<'_, Question>) -> World {
+    fn observe(&self, app: &ApplicationInstance, view: &View<'_>) -> World {
         let policy = ObjectKey::namespaced(&self.namespace, CATALOG_POLICY);
         let world = observe::world(app, view, &self.kinds, &policy);
         self.policy_problems.note(&world.policy);
@@ -153,7 +159,7 @@ impl Controller for Applications {
         app: &ApplicationInstance,
         world: &World,
         now: Timestamp,
-    ) -> Plan<ApplicationInstanceStatus, Question> {
+    ) -> Plan<ApplicationInstanceStatus> {
         decide::plan(app, world, &self.rules, now)
     }
 

@@ -12,13 +12,13 @@ use vworkspace_api::application_instance::{
     ApplicationInstance, Chart, ChartSource, ChartSourceKind, ReadinessCheck, Ready,
 };
 
-use super::asking::{Asked, Checked, Question, Reply};
 use super::leftovers::Leftovers;
+use super::polls::readiness::{Checked, ReadinessPoll};
 use super::{INSTANCE_LABEL, Kinds, OWNER_LABEL, children, looking};
 use crate::catalog_policy::CatalogPolicy;
 use crate::certificates::Certificate;
-use crate::errands::chart_archive::{ArtifactRef, ChartFacts};
-use crate::errands::probe::{Check, destination};
+use crate::controllers::application::polls::chart_archive::{ArtifactRef, ChartFacts};
+use crate::controllers::application::polls::probe::{Check, destination};
 use crate::external_secrets::{ExternalSecret, Presence, Promised};
 use crate::flux::{Artifact, HelmRelease, OciRepository, Source};
 
@@ -121,7 +121,7 @@ pub(crate) enum Asking {
     /// Nothing: the Service does not exist, or is none that is asked.
     Refused(String),
     /// This.
-    Asked(Asked),
+    Poll(ReadinessPoll),
 }
 
 /// What the chart says of itself.
@@ -135,12 +135,7 @@ pub(crate) enum ChartReading {
     Done(ArtifactRef, Option<ChartFacts>),
 }
 
-pub(crate) fn world(
-    app: &ApplicationInstance,
-    view: &View<'_, Question>,
-    kinds: &Kinds,
-    policy: &ObjectKey,
-) -> World {
+pub(crate) fn world(app: &ApplicationInstance, view: &View<'_>, kinds: &Kinds, policy: &ObjectKey) -> World {
     let namespace = app.namespace().unwrap_or_default();
     let key = children::release_key(app);
     let release = view.child(kinds.releases, &key);
@@ -173,7 +168,7 @@ pub(crate) fn world(
     let services = view.caches.named(kinds.services, &key);
     let raw = view.caches.raw(kinds.releases, &key);
     World {
-        chart: chart(source.present(), helm_chart.as_ref(), view),
+        chart: chart(source.present(), helm_chart.as_ref(), view, kinds),
         source,
         candidate: candidate.present().cloned(),
         helm_chart,
@@ -193,7 +188,7 @@ pub(crate) fn world(
         restored_release: raw.and_then(|raw| earlier_owner(&app.metadata, &raw.metadata)),
         is_namespace_ending: is_namespace_ending(app, view),
         has_rights_in_namespace_only: false,
-        checks: checks(app, view, &namespace, services.objects()),
+        checks: checks(app, view, kinds, &namespace, services.objects()),
         services,
         release,
     }
@@ -217,7 +212,7 @@ fn outdated<const N: usize>(known: [(ChartSourceKind, &Sight<Source>); N]) -> Ve
     known.into_iter().filter_map(|(kind, sight)| Some((kind, sight.present()?.clone()))).collect()
 }
 
-fn referenced(app: &ApplicationInstance, view: &View<'_, Question>) -> Seen<Source> {
+fn referenced(app: &ApplicationInstance, view: &View<'_>) -> Seen<Source> {
     let Some(interest) = looking::referenced_source(app) else { return Seen::Known(Sight::Absent) };
     Seen::Known(match view.find(&interest) {
         Found::NotYet => return Seen::NotYet,
@@ -246,15 +241,20 @@ fn own_sources<const N: usize>(
 }
 
 /// The artifact that the release is made from, and what it says.
-fn chart(source: Option<&Source>, helm_chart: Option<&Source>, view: &View<'_, Question>) -> ChartReading {
+fn chart(
+    source: Option<&Source>,
+    helm_chart: Option<&Source>,
+    view: &View<'_>,
+    kinds: &Kinds,
+) -> ChartReading {
     let artifact = |source: &Source| source.status.artifact.clone().filter(|_| source.oci_digest().is_some());
     // The artifact of a classic repository is its index; the chart is Flux's own object.
     let chart = source.and_then(artifact).or_else(|| helm_chart?.status.artifact.clone());
     let Some(Artifact { url, digest, size, .. }) = chart else { return ChartReading::Absent };
     let artifact = ArtifactRef { url, digest, size };
-    match view.answer(&Question::Chart(artifact.clone())) {
-        Some(Reply::Chart(facts)) => ChartReading::Done(artifact, facts),
-        Some(Reply::Check(_)) | None => ChartReading::Pending(artifact),
+    match view.answer(kinds.charts, &artifact) {
+        Some(facts) => ChartReading::Done(artifact, facts),
+        None => ChartReading::Pending(artifact),
     }
 }
 
@@ -270,7 +270,7 @@ fn catalog_policy(sight: Sight<ConfigMap>) -> CatalogPolicy {
 
 fn dependencies(
     app: &ApplicationInstance,
-    view: &View<'_, Question>,
+    view: &View<'_>,
     kinds: &Kinds,
     namespace: &str,
 ) -> Vec<Dependency> {
@@ -316,7 +316,7 @@ fn version(found: &Found<Arc<DynamicObject>>) -> Option<Version> {
     Some(Version { uid: meta.uid.clone()?, resource_version: meta.resource_version.clone()? })
 }
 
-fn leftovers(app: &ApplicationInstance, view: &View<'_, Question>) -> Leftovers {
+fn leftovers(app: &ApplicationInstance, view: &View<'_>) -> Leftovers {
     if app.metadata.deletion_timestamp.is_none() {
         return Leftovers::NotYet;
     }
@@ -332,7 +332,7 @@ fn earlier_owner(app: &ObjectMeta, release: &ObjectMeta) -> Option<String> {
 }
 
 /// A namespace that is gone was being deleted.
-fn is_namespace_ending(app: &ApplicationInstance, view: &View<'_, Question>) -> bool {
+fn is_namespace_ending(app: &ApplicationInstance, view: &View<'_>) -> bool {
     match looking::namespace(app).map(|interest| view.find(&interest)) {
         Some(Found::Objects(found)) => {
             found.iter().all(|namespace| namespace.metadata.deletion_timestamp.is_some())
@@ -350,7 +350,7 @@ fn presence<K>(found: &Found<K>) -> Presence {
 }
 
 /// Whether the Secrets are there that ExternalSecrets of the release promise.
-fn promised(view: &View<'_, Question>, kinds: &Kinds, release: &ObjectKey) -> Found<Promised> {
+fn promised(view: &View<'_>, kinds: &Kinds, release: &ObjectKey) -> Found<Promised> {
     let secret = |external: &ExternalSecret| match looking::promised_secret(external) {
         Some(interest) => presence(&view.find(&interest)),
         None => Presence::NotYet,
@@ -361,7 +361,8 @@ fn promised(view: &View<'_, Question>, kinds: &Kinds, release: &ObjectKey) -> Fo
 
 fn checks(
     app: &ApplicationInstance,
-    view: &View<'_, Question>,
+    view: &View<'_>,
+    kinds: &Kinds,
     namespace: &str,
     of_release: &[Service],
 ) -> Vec<NamedCheck> {
@@ -373,14 +374,10 @@ fn checks(
             }
             Err(wrong) => (Asking::Invalid(wrong), None),
         };
-        let reply = match &asking {
-            Asking::Asked(asked) => view.answer(&Question::Check(asked.clone())),
+        let checked = match &asking {
+            Asking::Poll(poll) => view.answer(kinds.readiness, poll),
             Asking::Invalid(_) | Asking::NotYet | Asking::Refused(_) => None,
         };
-        let checked = reply.and_then(|reply| match reply {
-            Reply::Check(checked) => Some(checked),
-            Reply::Chart(_) => None,
-        });
         NamedCheck { name: spec.name.clone(), asking, looks_at, checked }
     };
     app.spec.readiness_checks.iter().map(check).collect()
@@ -395,7 +392,7 @@ fn named<'a>(services: &'a [Service], namespace: &str, name: &str) -> Option<&'a
 
 /// A Service that a check names, and what has to be looked at for it.
 fn checked_service(
-    view: &View<'_, Question>,
+    view: &View<'_>,
     namespace: &str,
     name: &str,
     of_release: &[Service],
@@ -431,7 +428,7 @@ fn asking(spec: &ReadinessCheck, check: Check, namespace: &str, service: &Seen<S
         Seen::Known(Sight::Present(service)) => service,
     };
     match destination(service, check.port()) {
-        Ok(to) => Asking::Asked(Asked {
+        Ok(to) => Asking::Poll(ReadinessPoll {
             check,
             to,
             interval: spec.interval.into(),

@@ -33,7 +33,6 @@ use vworkspace_api::application_instance::{
     Mode,
 };
 
-use super::asking::Question;
 use super::children::{self, Order, Suspension};
 use super::looking;
 use super::observe::{Seen, World};
@@ -62,7 +61,7 @@ pub(super) fn plan(
     world: &World,
     rules: &Rules,
     now: Timestamp,
-) -> Plan<ApplicationInstanceStatus, Question> {
+) -> Plan<ApplicationInstanceStatus> {
     let account = rules.default_service_account.as_deref();
     plan_with(app, |app| Order::with_default_account(app, account), world, rules, now)
 }
@@ -74,7 +73,7 @@ pub(super) fn plan_with<'a>(
     world: &World,
     rules: &Rules,
     now: Timestamp,
-) -> Plan<ApplicationInstanceStatus, Question> {
+) -> Plan<ApplicationInstanceStatus> {
     if app.metadata.deletion_timestamp.is_some() {
         return uninstall::plan(app, world, now);
     }
@@ -88,7 +87,7 @@ pub(super) fn plan_with<'a>(
 }
 
 /// What decides has not been seen yet: nothing is said before it is.
-fn first_look(app: &ApplicationInstance) -> Plan<ApplicationInstanceStatus, Question> {
+fn first_look(app: &ApplicationInstance) -> Plan<ApplicationInstanceStatus> {
     let status = app.status.clone().unwrap_or_default();
     Plan { interests: interests(app, false), ..Plan::only_status(Finalizer::Hold, status) }
 }
@@ -99,7 +98,7 @@ fn managed(
     world: &World,
     rules: &Rules,
     now: Timestamp,
-) -> Plan<ApplicationInstanceStatus, Question> {
+) -> Plan<ApplicationInstanceStatus> {
     let is_with_flux = order.as_ref().is_ok_and(|order| is_with_flux(world, order));
     let approval = order.as_ref().map_or(Approval::NotNeeded, |order| {
         approval::of(app, order, world, is_with_flux, &rules.approval_keys, now)
@@ -194,7 +193,7 @@ fn managed(
             .chain(readiness::services(app, world, is_released))
             .chain(readiness::promised_secrets(world))
             .collect(),
-        errands: readiness::questions(app, world, is_released),
+        polls: readiness::polls(app, world, is_released),
         wake_at: wake_at.into_iter().flatten().filter(|at| *at > now).min(),
         ..Plan::only_status(Finalizer::Hold, status)
     }

@@ -10,9 +10,8 @@ use vworkspace_api::application_instance::{
 
 use super::status::{History, moment, unblocked};
 use super::{pause, uninstall};
-use crate::controllers::application::asking::Question;
 
-pub(super) fn plan(app: &ApplicationInstance, now: Timestamp) -> Plan<ApplicationInstanceStatus, Question> {
+pub(super) fn plan(app: &ApplicationInstance, now: Timestamp) -> Plan<ApplicationInstanceStatus> {
     let before = app.status.clone().unwrap_or_default();
     let blocked = unblocked(History::of(&before));
     let mut draft = Draft::next(before.conditions, moment(app, now));

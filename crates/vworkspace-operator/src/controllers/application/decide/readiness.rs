@@ -2,16 +2,16 @@
 
 use conditions::Reason;
 use jiff::Timestamp;
-use operator_kit::{Found, Interest};
+use operator_kit::{AnyPoll, Found, Interest};
 use vworkspace_api::application_instance::{ApplicationInstance, Degraded, Ready};
 
 use super::quoting::said;
 
 use crate::certificates;
-use crate::controllers::application::asking::{Checked, Question};
 use crate::controllers::application::looking;
 use crate::controllers::application::observe::{Asking, ChartReading, NamedCheck, World};
-use crate::errands::chart_archive;
+use crate::controllers::application::polls::chart_archive;
+use crate::controllers::application::polls::readiness::Checked;
 use crate::external_secrets::{Promised, Standing};
 use crate::flux::condition;
 
@@ -95,15 +95,13 @@ pub(super) fn serves(known: &str, host: &str) -> bool {
 
 /// What to ask from now on: the chart as soon as there is one, the Services once the release is in place, and for as long as
 /// one of them is said not to answer.
-pub(super) fn questions(app: &ApplicationInstance, world: &World, is_released: bool) -> Vec<Question> {
+pub(super) fn polls(app: &ApplicationInstance, world: &World, is_released: bool) -> Vec<AnyPoll> {
     let chart = match &world.chart {
         ChartReading::Absent => None,
-        ChartReading::Pending(artifact) | ChartReading::Done(artifact, _) => {
-            Some(Question::Chart(artifact.clone()))
-        }
+        ChartReading::Pending(artifact) | ChartReading::Done(artifact, _) => Some(artifact.clone().into()),
     };
     let asked = checks_to_make(app, world, is_released).filter_map(|check| match &check.asking {
-        Asking::Asked(asked) => Some(Question::Check(asked.clone())),
+        Asking::Poll(poll) => Some(poll.clone().into()),
         Asking::Invalid(_) | Asking::NotYet | Asking::Refused(_) => None,
     });
     chart.into_iter().chain(asked).collect()

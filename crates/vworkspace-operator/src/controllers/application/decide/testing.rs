@@ -11,7 +11,6 @@ use vworkspace_api::application_instance::{ApplicationInstance, ApplicationInsta
 
 use super::Rules;
 use crate::catalog_policy::CatalogPolicy;
-use crate::controllers::application::asking::Question;
 use crate::controllers::application::children::Order;
 use crate::controllers::application::leftovers::{Left, Leftovers};
 use crate::controllers::application::observe::{ChartReading, Seen, World};
@@ -49,7 +48,7 @@ pub(crate) fn instance() -> ApplicationInstance {
 /// What the operator says of it after a plan.
 pub(crate) fn after(
     mut app: ApplicationInstance,
-    plan: &Plan<ApplicationInstanceStatus, Question>,
+    plan: &Plan<ApplicationInstanceStatus>,
 ) -> ApplicationInstance {
     app.status = Some(plan.status.clone());
     app
@@ -167,7 +166,7 @@ pub(crate) fn world(source: Source, release: HelmRelease) -> World {
 }
 
 /// `Type: Status/Reason`, for each condition.
-pub(crate) fn told(plan: &Plan<ApplicationInstanceStatus, Question>) -> Vec<String> {
+pub(crate) fn told(plan: &Plan<ApplicationInstanceStatus>) -> Vec<String> {
     let conditions = plan.status.conditions.iter();
     conditions.map(|known| format!("{}: {}/{}", known.type_, known.status, known.reason)).collect()
 }

@@ -37,11 +37,7 @@ use crate::catalog_policy::CatalogPolicy;
 use crate::controllers::application::observe::Drift;
 use crate::flux::{HelmRelease, Source};
 
-fn plan(
-    app: &ApplicationInstance,
-    world: &World,
-    now: Timestamp,
-) -> Plan<ApplicationInstanceStatus, Question> {
+fn plan(app: &ApplicationInstance, world: &World, now: Timestamp) -> Plan<ApplicationInstanceStatus> {
     super::plan(app, world, &rules(), now)
 }
 
@@ -65,7 +61,7 @@ fn set(app: &mut ApplicationInstance, field: &str, value: serde_json::Value) {
     app.spec = serde_json::from_value(spec).unwrap();
 }
 
-fn message(plan: &Plan<ApplicationInstanceStatus, Question>, type_: &str) -> String {
+fn message(plan: &Plan<ApplicationInstanceStatus>, type_: &str) -> String {
     plan.status.conditions.get(type_).unwrap().message.clone()
 }
 

@@ -15,7 +15,6 @@ use super::quoting::said;
 use super::status::{History, moment, unblocked};
 use super::{pause, reading};
 use crate::controllers::application::OWNER_LABEL;
-use crate::controllers::application::asking::Question;
 use crate::controllers::application::children::{self, Suspension};
 use crate::controllers::application::leftovers::{Leftovers, described};
 use crate::controllers::application::looking;
@@ -54,7 +53,7 @@ pub(super) fn plan(
     app: &ApplicationInstance,
     world: &World,
     now: Timestamp,
-) -> Plan<ApplicationInstanceStatus, Question> {
+) -> Plan<ApplicationInstanceStatus> {
     let step = step(app, world);
     let interests = interests(app, world, &step);
     if step == Step::Look {

@@ -20,13 +20,14 @@ use conditions::ConditionSet;
 use operator_kit::{Finalizer, Plan};
 use vworkspace_api::application_instance::ApplicationInstanceStatus;
 
-use super::asking::Question;
+use super::polls::chart_archive::ArtifactRef;
+use super::polls::readiness::ReadinessPoll;
 use flux::{Release, Source};
 use hash::hash_of;
 use shown::Desk;
 use world::{Change, Instance, Memory, Move, Version, World};
 
-type ApplicationPlan = Plan<ApplicationInstanceStatus, Question>;
+type ApplicationPlan = Plan<ApplicationInstanceStatus>;
 
 const OWN: usize = 0;
 const SOURCE: usize = 1;
@@ -471,12 +472,10 @@ fn apply_to_release(world: &mut World, change: Change, suspend: bool) -> Effect 
 
 fn remember(memory: &mut Memory, plan: &ApplicationPlan, refused: Option<&Write>) {
     memory.is_denied = refused.is_some();
-    memory.asks_check = plan.errands.iter().any(|errand| matches!(errand, Question::Check(_)));
-    memory.asks_chart = plan.errands.iter().find_map(|errand| match errand {
-        Question::Chart(artifact) => {
-            Version::ALL.into_iter().find(|version| version.digest() == artifact.digest)
-        }
-        Question::Check(_) => None,
+    memory.asks_check = plan.polls.iter().any(|poll| poll.get::<ReadinessPoll>().is_some());
+    memory.asks_chart = plan.polls.iter().find_map(|poll| {
+        let artifact: &ArtifactRef = poll.get()?;
+        Version::ALL.into_iter().find(|version| version.digest() == artifact.digest)
     });
     if !memory.asks_check {
         memory.check = None;

@@ -12,7 +12,6 @@ use vworkspace_api::application_instance::{ApplicationInstance, ApplicationInsta
 use super::flux::{Action, FetchFailed, Mark, Ready, Reconciling, Release, Released, Remediated, Trouble};
 use super::world::{Change, Config, Instance, Memory, Running, Spec};
 use super::{ApplicationPlan, Look, flux, newest};
-use crate::controllers::application::asking::{Asked, Checked};
 use crate::controllers::application::children::{Order, Specs};
 use crate::controllers::application::decide::testing::{empty, instance, noon, rules};
 use crate::controllers::application::decide::{self, Rules};
@@ -20,8 +19,9 @@ use crate::controllers::application::leftovers::{Left, Leftovers};
 use crate::controllers::application::observe::{
     Asking, ChartReading, Dependency, Drift, NamedCheck, Seen, Version as ObjectVersion, World,
 };
-use crate::errands::chart_archive::ArtifactRef;
-use crate::errands::probe::{Check, Destination};
+use crate::controllers::application::polls::chart_archive::ArtifactRef;
+use crate::controllers::application::polls::probe::{Check, Destination};
+use crate::controllers::application::polls::readiness::{Checked, ReadinessPoll};
 use crate::flux::{Artifact, FluxCondition, HelmRelease, Snapshot, Source};
 
 /// Marks of new values are told from wishes to try again.
@@ -64,7 +64,7 @@ impl Desk {
         ];
         let check = json!({"name": "web", "tcp": {"service": "web", "port": 80}});
         let check = Check::new("shop", &serde_json::from_value(check).unwrap()).unwrap();
-        let asked = Asked {
+        let poll = ReadinessPoll {
             check,
             to: Destination::Pods,
             interval: std::time::Duration::from_secs(30),
@@ -77,7 +77,7 @@ impl Desk {
             values,
             check: NamedCheck {
                 name: "web".to_owned(),
-                asking: Asking::Asked(asked),
+                asking: Asking::Poll(poll),
                 looks_at: None,
                 checked: None,
             },

@@ -1,7 +1,7 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::errands::probe::Destination;
+use crate::controllers::application::polls::probe::Destination;
 
 #[test]
 fn a_service_is_asked_once_it_has_been_seen_and_leads_to_pods_of_the_namespace() {
@@ -19,7 +19,7 @@ fn a_service_is_asked_once_it_has_been_seen_and_leads_to_pods_of_the_namespace()
     assert!(matches!(&outside, Asking::Refused(why) if why.contains("ExternalName")), "{outside:?}");
     let inside = json!({"clusterIP": "10.96.0.9", "selector": {"app": "web"}, "ports": [{"port": 80}]});
     let to = Destination::ClusterIps(vec!["10.96.0.9".parse().unwrap()]);
-    assert!(matches!(asking(service(inside)), Asking::Asked(asked) if asked.to == to));
+    assert!(matches!(asking(service(inside)), Asking::Poll(asked) if asked.to == to));
 }
 
 #[test]

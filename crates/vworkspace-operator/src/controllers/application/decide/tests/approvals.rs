@@ -8,7 +8,7 @@ use vworkspace_api::application_instance::ApprovedChange;
 use super::*;
 use crate::controllers::application::observe::Version;
 
-type InstancePlan = Plan<ApplicationInstanceStatus, Question>;
+type InstancePlan = Plan<ApplicationInstanceStatus>;
 
 /// A signing key, and rules that trust it.
 fn approver() -> (SigningKey, Rules) {

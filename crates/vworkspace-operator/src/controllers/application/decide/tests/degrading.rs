@@ -5,8 +5,8 @@ use vworkspace_api::application_instance::Degraded;
 
 use super::readiness::{check, unsynced};
 use super::*;
-use crate::controllers::application::asking::Checked;
 use crate::controllers::application::decide::status::moment;
+use crate::controllers::application::polls::readiness::Checked;
 use crate::external_secrets::Presence;
 
 #[test]
@@ -58,7 +58,7 @@ fn drift_and_checks_that_nobody_sees_any_more_do_not_stay_degraded() {
     let upgrading = at_version(degraded, "1.3.0");
     let asked = plan(&upgrading, &fails, noon());
     assert_conditions!(asked, { Degraded: True/EndpointUnreachable });
-    assert_eq!(asked.errands.len(), 1, "asked until it answers");
+    assert_eq!(asked.polls.len(), 1, "asked until it answers");
     let answers = World { checks: vec![check(Some(Checked::Passes))], ..world.clone() };
     assert_conditions!(plan(&after(upgrading, &asked), &answers, noon()), { Degraded: False/Recovered });
 

@@ -6,7 +6,7 @@ use vworkspace_api::application_instance::{ChartSourceKind, DeletionPolicy};
 use super::*;
 use crate::controllers::application::leftovers::{Left, Leftovers};
 
-fn deleting(plan: &Plan<ApplicationInstanceStatus, Question>) -> &str {
+fn deleting(plan: &Plan<ApplicationInstanceStatus>) -> &str {
     &plan.status.conditions.get("Deleting").unwrap().message
 }
 

@@ -3,7 +3,7 @@
 use super::*;
 use crate::controllers::application::leftovers::Leftovers;
 use crate::controllers::application::observe::ChartReading;
-use crate::errands::chart_archive::ArtifactRef;
+use crate::controllers::application::polls::chart_archive::ArtifactRef;
 use serde_json::json;
 use vworkspace_api::application_instance::{DeletionPolicy, Ready};
 
@@ -38,7 +38,7 @@ fn suspended(mut release: HelmRelease) -> HelmRelease {
     release
 }
 
-fn ready_message(plan: &Plan<ApplicationInstanceStatus, Question>) -> &str {
+fn ready_message(plan: &Plan<ApplicationInstanceStatus>) -> &str {
     &plan.status.conditions.get("Ready").unwrap().message
 }
 

@@ -18,7 +18,7 @@ fn flux_is_asked_again_when_the_missing_secret_comes_and_when_the_user_wants_ano
 
     let there = Version { uid: "s".to_owned(), resource_version: "7".to_owned() };
     let found = plan(&app, &World { values_object: Some(there), ..waiting.clone() }, noon());
-    let marks = |plan: &Plan<ApplicationInstanceStatus, Question>| format!("{:?}", plan.nudges);
+    let marks = |plan: &Plan<ApplicationInstanceStatus>| format!("{:?}", plan.nudges);
     let values = r#"{"reconcile.fluxcd.io/requestedAt": "values-s-7"}"#;
     assert!(found.nudges.len() == 1 && marks(&found).contains(values), "{}", marks(&found));
 

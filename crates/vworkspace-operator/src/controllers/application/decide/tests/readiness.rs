@@ -3,17 +3,17 @@
 use serde_json::json;
 
 use super::*;
-use crate::controllers::application::asking::{Asked, Checked};
 use crate::controllers::application::observe::{Asking, ChartReading, NamedCheck};
-use crate::errands::chart_archive::{ArtifactRef, ChartFacts};
-use crate::errands::probe::{Check, Destination};
+use crate::controllers::application::polls::chart_archive::{ArtifactRef, ChartFacts};
+use crate::controllers::application::polls::probe::{Check, Destination};
+use crate::controllers::application::polls::readiness::{Checked, ReadinessPoll};
 use crate::external_secrets::{Presence, Promised};
 
 pub(super) fn check(checked: Option<Checked>) -> NamedCheck {
     let spec = serde_json::from_value(json!({"name": "web", "tcp": {"service": "web", "port": 80}})).unwrap();
     let check = Check::new("shop", &spec).unwrap();
-    let asked = Asked { check, to: Destination::Pods, interval: Duration::from_secs(1), threshold: 3 };
-    NamedCheck { name: "web".to_owned(), asking: Asking::Asked(asked), looks_at: None, checked }
+    let poll = ReadinessPoll { check, to: Destination::Pods, interval: Duration::from_secs(1), threshold: 3 };
+    NamedCheck { name: "web".to_owned(), asking: Asking::Poll(poll), looks_at: None, checked }
 }
 
 #[test]
@@ -23,7 +23,7 @@ fn a_check_decides_once_the_release_is_in_place_and_only_with_an_answer() {
     let checked = |checked| plan(&app, &World { checks: vec![check(checked)], ..world.clone() }, noon());
     let failing = checked(Some(fails()));
     assert_conditions!(failing, { Ready: False/EndpointUnreachable, Degraded: True/EndpointUnreachable, Reconciling: False/Stable });
-    assert_eq!(failing.errands.len(), 1);
+    assert_eq!(failing.polls.len(), 1);
     assert_conditions!(checked(Some(Checked::Passes)), { Ready: True/HelmReleaseReady, Degraded: False/NotDegraded });
     // What was said before holds until there is an answer: after a restart, and while a check only stumbles.
     assert_conditions!(checked(None), { Ready: True/HelmReleaseReady, Degraded: False/NotDegraded });
@@ -40,7 +40,7 @@ fn a_check_decides_once_the_release_is_in_place_and_only_with_an_answer() {
 #[test]
 fn nothing_is_asked_of_an_application_that_is_not_installed() {
     let world = World { checks: vec![check(None)], ..empty() };
-    assert_eq!(plan(&instance(), &world, noon()).errands, []);
+    assert_eq!(plan(&instance(), &world, noon()).polls, []);
 }
 
 #[test]
@@ -157,11 +157,11 @@ fn a_check_whose_service_is_not_asked_fails_and_one_whose_service_was_not_seen_y
     let refused = plan(&app, &asking(Asking::Refused(why.to_owned())), noon());
     assert_conditions!(refused, { Ready: False/EndpointUnreachable, Degraded: True/EndpointUnreachable });
     assert_eq!(message(&refused, "Ready"), format!("Check 'web' fails: {why}."));
-    assert_eq!((refused.errands.len(), refused.interests.len()), (0, 1), "watched, not asked");
+    assert_eq!((refused.polls.len(), refused.interests.len()), (0, 1), "watched, not asked");
 
     let unseen = plan(&app, &asking(Asking::NotYet), noon());
     assert_conditions!(unseen, { Ready: True/HelmReleaseReady });
-    assert_eq!((unseen.errands.len(), unseen.interests.len()), (0, 1));
+    assert_eq!((unseen.polls.len(), unseen.interests.len()), (0, 1));
     let uninstalled = World { checks: asking(Asking::NotYet).checks, ..empty() };
     assert_eq!(plan(&instance(), &uninstalled, noon()).interests, [], "not looked for before it is asked");
 }
@@ -198,7 +198,7 @@ fn a_check_goes_on_while_the_source_has_lost_its_artifact() {
     let lost = World { source: Seen::Known(Sight::Present(source)), ..known };
     let passes = plan(&after(app, &fails), &answered(&lost, Checked::Passes), noon());
     assert_conditions!(passes, { Ready: True/HelmReleaseReady, Degraded: False/Recovered });
-    assert_eq!(passes.errands.len(), 1, "asked until the release is another one");
+    assert_eq!(passes.polls.len(), 1, "asked until the release is another one");
 }
 
 #[test]

@@ -11,9 +11,8 @@ fn the_release_is_named_from_the_moment_that_it_goes_out() {
     let (app, known) = running();
     let runs = plan(&app, &known, noon());
     assert!(runs.status.helm_release_ref.is_some());
-    let message = |plan: &Plan<ApplicationInstanceStatus, Question>| {
-        plan.status.conditions.get("Ready").unwrap().message.clone()
-    };
+    let message =
+        |plan: &Plan<ApplicationInstanceStatus>| plan.status.conditions.get("Ready").unwrap().message.clone();
     assert_eq!(message(&runs), "Chart version 1.2.0 is released as revision 1.");
     // Suspended before Flux has looked at it.
     let app = edited(instance(), |app| app.spec.suspend = true);

@@ -18,7 +18,7 @@ fn paused(app: ApplicationInstance) -> ApplicationInstance {
     })
 }
 
-fn leaks(plan: &Plan<ApplicationInstanceStatus, Question>) -> bool {
+fn leaks(plan: &Plan<ApplicationInstanceStatus>) -> bool {
     serde_json::to_string(&plan.status).unwrap().contains("hunter2")
 }
 

@@ -8,13 +8,11 @@ use proptest::prelude::*;
 
 use super::*;
 
-#[path = "../../../../fuzz/bodies/chart.rs"]
+#[path = "../../../../../../fuzz/bodies/chart.rs"]
 mod fuzz_chart;
-#[path = "../../../../fuzz/bodies/schema.rs"]
+#[path = "../../../../../../fuzz/bodies/schema.rs"]
 mod fuzz_schema;
 
-/// As many as are read at once.
-const AT_ONCE: usize = 4;
 /// For all of them; the limit of the operator's pod is 256 MiB.
 const MEMORY_LIMIT: usize = 48 << 20;
 const ALONE: &str = "READS_HOSTILE_CHARTS";
@@ -23,9 +21,10 @@ const ALONE: &str = "READS_HOSTILE_CHARTS";
 fn hostile_charts_take_little_memory() {
     // In a process of its own: the kernel knows the peak of a whole process only.
     if std::env::var_os(ALONE).is_none() {
-        let name = "errands::chart_archive::tests::hostile::hostile_charts_take_little_memory";
+        let (_, module) = module_path!().split_once("::").unwrap();
+        let name = format!("{module}::hostile_charts_take_little_memory");
         let mut alone = Command::new(std::env::current_exe().unwrap());
-        let alone = alone.args(["--exact", name, "--nocapture"]).env(ALONE, "1").output().unwrap();
+        let alone = alone.args(["--exact", &name, "--nocapture"]).env(ALONE, "1").output().unwrap();
         let told = String::from_utf8_lossy(&alone.stdout) + String::from_utf8_lossy(&alone.stderr);
         assert!(alone.status.success() && told.contains("1 passed"), "{told}");
         return;
@@ -34,7 +33,7 @@ fn hostile_charts_take_little_memory() {
     let before = peak_memory();
     for (name, archive) in charts {
         thread::scope(|scope| {
-            for _ in 0..AT_ONCE {
+            for _ in 0..ArtifactRef::AT_ONCE {
                 scope.spawn(|| fuzz_chart::run(&archive));
             }
         });

@@ -12,11 +12,13 @@ use http_body_util::BodyExt;
 use hyper::body::{Bytes, Incoming};
 use hyper::header::CONTENT_LENGTH;
 use hyper::{Response, Uri};
+use operator_kit::Poll;
 use sha2::{Digest, Sha256};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
+use tracing::warn;
 
 pub(crate) use facts::{ChartFacts, DeprecatedValue};
 pub(crate) use warnings::warnings;
@@ -30,6 +32,8 @@ const DOWNLOAD_LIMIT: usize = 16 * 1024 * 1024;
 const DOWNLOAD_TIME: Duration = Duration::from_secs(30);
 /// What has arrived and is not read yet: this many pieces of at most 64 KiB.
 const WAITING_PIECES: usize = 2;
+/// A chart that could not be read is tried again after this time; until then nothing is known against it.
+const READ_AGAIN: Duration = Duration::from_secs(300);
 
 /// Where a Flux source keeps what it has fetched: `status.artifact` of a HelmChart or an OCIRepository.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -40,8 +44,25 @@ pub(crate) struct ArtifactRef {
     pub(crate) size: Option<u64>,
 }
 
+/// What does the chart in it say of itself?
+impl Poll for ArtifactRef {
+    /// Nothing if it could not be read.
+    type Answer = Option<ChartFacts>;
+    type Context = ();
+    const AT_ONCE: usize = 4;
+    const AT_ONCE_PER_NAMESPACE: usize = 2;
+
+    async fn ask(&self, (): &(), _: Option<Self::Answer>) -> Option<ChartFacts> {
+        read(self).await.inspect_err(|reason| warn!(reason, "failed to read a chart")).ok()
+    }
+
+    fn again_after(&self, facts: &Option<ChartFacts>) -> Option<Duration> {
+        facts.is_none().then_some(READ_AGAIN)
+    }
+}
+
 /// Downloads an artifact, makes sure that it is the one that Flux means, and reads it.
-pub(crate) async fn read(artifact: &ArtifactRef) -> Result<ChartFacts, String> {
+async fn read(artifact: &ArtifactRef) -> Result<ChartFacts, String> {
     read_within(artifact, DOWNLOAD_TIME).await
 }
 

@@ -1,0 +1,362 @@
+//! Questions that no watch answers: asked beside the reconciles, again and again if need be, while some plan wants them.
+
+use std::any::Any;
+use std::collections::HashMap;
+use std::fmt::{self, Debug, Formatter};
+use std::hash::Hash;
+use std::marker::PhantomData;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{Semaphore, SemaphorePermit, mpsc};
+use tokio::time::sleep;
+use tokio_util::task::AbortOnDropHandle;
+use tracing::error;
+
+use crate::beside::Beside;
+use crate::driver::Trigger;
+use crate::object::ObjectKey;
+
+/// A question about the world outside the API server.
+pub trait Poll: Clone + Debug + Eq + Hash + Send + Sync + 'static {
+    /// What comes back.
+    type Answer: Clone + Debug + PartialEq + Send + Sync + 'static;
+    /// What it is asked with, such as a client: see [`crate::Watches::polls`].
+    type Context: Send + Sync + 'static;
+    /// So many are asked at the same time. After a restart all of them want their turn.
+    const AT_ONCE: usize;
+    /// And so many of those that objects of one namespace want: nobody waits for all questions of somebody else.
+    const AT_ONCE_PER_NAMESPACE: usize;
+
+    /// Goes and asks; `before` is the last answer. Must end by itself.
+    fn ask(
+        &self,
+        context: &Self::Context,
+        before: Option<Self::Answer>,
+    ) -> impl Future<Output = Self::Answer> + Send;
+
+    /// How long to wait before it is asked again; `None` if the answer holds for ever.
+    fn again_after(&self, answer: &Self::Answer) -> Option<Duration>;
+}
+
+/// A poll of any type, as a plan names it.
+#[derive(Debug, Clone)]
+pub struct AnyPoll(Arc<dyn Erased>);
+
+trait Erased: Any + Debug + Send + Sync {
+    fn equals(&self, other: &AnyPoll) -> bool;
+}
+
+impl<P: Poll> Erased for P {
+    fn equals(&self, other: &AnyPoll) -> bool {
+        other.get::<P>() == Some(self)
+    }
+}
+
+impl AnyPoll {
+    /// This poll, if it is of that type.
+    #[must_use]
+    pub fn get<P: Poll>(&self) -> Option<&P> {
+        let poll: &dyn Any = &*self.0;
+        poll.downcast_ref()
+    }
+}
+
+impl<P: Poll> From<P> for AnyPoll {
+    fn from(poll: P) -> Self {
+        Self(Arc::new(poll))
+    }
+}
+
+impl PartialEq for AnyPoll {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.equals(other)
+    }
+}
+
+/// Polls of type `P` that a controller has declared.
+#[derive(Debug)]
+pub struct Polled<P> {
+    place: usize,
+    poll: PhantomData<fn() -> P>,
+}
+
+impl<P> Clone for Polled<P> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<P> Copy for Polled<P> {}
+
+/// All polls of one controller.
+pub(crate) struct Polls {
+    triggers: mpsc::UnboundedSender<Trigger>,
+    types: Vec<Box<dyn PollType>>,
+}
+
+impl Debug for Polls {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Polls").field("types", &self.types.len()).finish_non_exhaustive()
+    }
+}
+
+impl Polls {
+    pub(crate) fn new(triggers: mpsc::UnboundedSender<Trigger>) -> Self {
+        Self { triggers, types: Vec::new() }
+    }
+
+    pub(crate) fn declare<P: Poll>(&mut self, context: P::Context) -> Polled<P> {
+        self.types.push(Box::new(Running::<P>::new(context, self.triggers.clone())));
+        Polled { place: self.types.len() - 1, poll: PhantomData }
+    }
+
+    /// From now on `object` wants answers to these and nothing else.
+    pub(crate) fn want(&self, object: &ObjectKey, wanted: &[AnyPoll]) {
+        for poll in wanted.iter().filter(|poll| !self.types.iter().any(|known| known.is_of(poll))) {
+            error!(%object, ?poll, "this type of poll was not declared, so it is never asked");
+        }
+        for known in &self.types {
+            known.want(object, wanted);
+        }
+    }
+
+    /// The last answer.
+    pub(crate) fn answer<P: Poll>(&self, polled: Polled<P>, poll: &P) -> Option<P::Answer> {
+        let known: &dyn Any = &**self.types.get(polled.place)?;
+        known.downcast_ref::<Running<P>>()?.answer(poll)
+    }
+
+    pub(crate) fn clear(&self) {
+        self.types.iter().for_each(|known| known.clear());
+    }
+}
+
+/// Polls of one type.
+trait PollType: Any + Send + Sync {
+    fn is_of(&self, poll: &AnyPoll) -> bool;
+    fn want(&self, object: &ObjectKey, wanted: &[AnyPoll]);
+    fn clear(&self);
+}
+
+type Slot<A> = Arc<Mutex<Option<A>>>;
+
+struct Running<P: Poll> {
+    triggers: mpsc::UnboundedSender<Trigger>,
+    asking: Arc<Asking<P>>,
+    running: Arc<Beside<P, Slot<P::Answer>>>,
+}
+
+/// What polls of one type share.
+struct Asking<P: Poll> {
+    context: P::Context,
+    turns: Turns,
+}
+
+impl<P: Poll> PollType for Running<P> {
+    fn is_of(&self, poll: &AnyPoll) -> bool {
+        poll.get::<P>().is_some()
+    }
+
+    fn want(&self, object: &ObjectKey, wanted: &[AnyPoll]) {
+        let wanted: Vec<P> = wanted.iter().filter_map(|poll| poll.get().cloned()).collect();
+        if self.running.want(object, &wanted, |poll| self.start(object, poll)) {
+            // Nobody listens any more at shutdown.
+            let _ = self.triggers.send(Trigger::Object(object.clone()));
+        }
+    }
+
+    fn clear(&self) {
+        self.running.clear();
+    }
+}
+
+impl<P: Poll> Running<P> {
+    fn new(context: P::Context, triggers: mpsc::UnboundedSender<Trigger>) -> Self {
+        let turns = Turns::new(P::AT_ONCE, P::AT_ONCE_PER_NAMESPACE);
+        Self { triggers, asking: Arc::new(Asking { context, turns }), running: Arc::new(Beside::new()) }
+    }
+
+    fn answer(&self, poll: &P) -> Option<P::Answer> {
+        let slot = self.running.get(poll)?;
+        slot.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn start(&self, object: &ObjectKey, poll: &P) -> (Slot<P::Answer>, AbortOnDropHandle<()>) {
+        let slot: Slot<P::Answer> = Slot::default();
+        let (known, poll, triggers) = (Arc::clone(&slot), poll.clone(), self.triggers.clone());
+        let (running, asking) = (Arc::downgrade(&self.running), Arc::clone(&self.asking));
+        let namespace = object.namespace.clone();
+        let task = async move {
+            loop {
+                let before = known.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                let answer = asking.ask(&poll, namespace.as_deref(), before.clone()).await;
+                let pause = poll.again_after(&answer);
+                let is_news = before.as_ref() != Some(&answer);
+                *known.lock().unwrap_or_else(PoisonError::into_inner) = Some(answer);
+                let Some(running) = running.upgrade().filter(|_| is_news || pause.is_some()) else { return };
+                if is_news {
+                    for object in running.wanted_by(&poll) {
+                        // Nobody listens any more at shutdown.
+                        let _ = triggers.send(Trigger::Object(object));
+                    }
+                }
+                drop(running);
+                let Some(pause) = pause else { return };
+                sleep(pause).await;
+            }
+        };
+        // Boxed: the task of an answer that holds for ever is kept as a handle, and its work must not be kept with it.
+        (slot, AbortOnDropHandle::new(tokio::spawn(Box::pin(task))))
+    }
+}
+
+impl<P: Poll> Asking<P> {
+    /// Asks when its turn has come. The work itself is boxed by then: thousands may wait for their turn, and each would keep
+    /// the room for it.
+    async fn ask(&self, poll: &P, namespace: Option<&str>, before: Option<P::Answer>) -> P::Answer {
+        let of_namespace = self.turns.of(namespace);
+        let _turn = turn(&of_namespace).await;
+        let _turn_of_all = turn(&self.turns.all).await;
+        Box::pin(poll.ask(&self.context, before)).await
+    }
+}
+
+/// Nobody closes them.
+async fn turn(turns: &Semaphore) -> Option<SemaphorePermit<'_>> {
+    turns.acquire().await.ok()
+}
+
+/// How many may ask at the same time.
+struct Turns {
+    all: Semaphore,
+    per_namespace: usize,
+    /// Of namespaces of which somebody waits or asks.
+    by_namespace: Mutex<HashMap<Box<str>, Arc<Semaphore>>>,
+}
+
+impl Turns {
+    fn new(all: usize, per_namespace: usize) -> Self {
+        Self { all: Semaphore::new(all), per_namespace, by_namespace: Mutex::default() }
+    }
+
+    /// The turns of a namespace. What has no namespace shares them.
+    fn of(&self, namespace: Option<&str>) -> Arc<Semaphore> {
+        let mut known = self.by_namespace.lock().unwrap_or_else(PoisonError::into_inner);
+        known.retain(|_, turns| Arc::strong_count(turns) > 1);
+        let turns = known.entry(namespace.unwrap_or_default().into());
+        Arc::clone(turns.or_insert_with(|| Arc::new(Semaphore::new(self.per_namespace))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::sync::Notify;
+    use tokio::time::timeout;
+
+    /// Counts up to three, then says the same for ever.
+    #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+    struct Count;
+
+    impl Poll for Count {
+        type Answer = u32;
+        type Context = ();
+        const AT_ONCE: usize = 1;
+        const AT_ONCE_PER_NAMESPACE: usize = 1;
+
+        async fn ask(&self, (): &(), before: Option<u32>) -> u32 {
+            before.map_or(1, |before| (before + 1).min(3))
+        }
+
+        fn again_after(&self, _: &u32) -> Option<Duration> {
+            Some(Duration::from_secs(30))
+        }
+    }
+
+    /// Says once what it is asked with, when that says so, and needs much room until then.
+    #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+    struct Slow(u8);
+
+    impl Poll for Slow {
+        type Answer = u8;
+        type Context = (u8, Notify);
+        const AT_ONCE: usize = 3;
+        const AT_ONCE_PER_NAMESPACE: usize = 2;
+
+        async fn ask(&self, (offset, end): &(u8, Notify), _: Option<u8>) -> u8 {
+            let room = [*offset; 4096];
+            end.notified().await;
+            room.iter().fold(self.0, |_, offset| self.0 + offset)
+        }
+
+        fn again_after(&self, _: &u8) -> Option<Duration> {
+            None
+        }
+    }
+
+    fn key(namespace: &str, name: &str) -> ObjectKey {
+        ObjectKey::namespaced(namespace, name)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_object_is_told_when_the_answer_is_another_one_and_only_then() {
+        let (sender, mut triggers) = mpsc::unbounded_channel();
+        let mut polls = Polls::new(sender);
+        let (counts, slow) = (polls.declare::<Count>(()), polls.declare::<Slow>((7, Notify::new())));
+        let web = key("shop", "web");
+        polls.want(&web, &[Count.into(), Slow(1).into()]);
+        assert_eq!(polls.answer(counts, &Count), None, "not asked yet");
+        for expected in 1..=3 {
+            assert!(matches!(triggers.recv().await, Some(Trigger::Object(told)) if told == web));
+            assert_eq!(polls.answer(counts, &Count), Some(expected));
+        }
+        let silence = timeout(Duration::from_secs(600), triggers.recv()).await;
+        assert!(silence.is_err(), "told although nothing changed");
+        assert_eq!(polls.answer(slow, &Slow(1)), None, "another type, which has not answered");
+        polls.want(&web, &[Slow(1).into()]);
+        assert_eq!(polls.answer(counts, &Count), None, "nobody wants it any more");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nobody_waits_for_all_questions_of_another_namespace() {
+        let (sender, mut triggers) = mpsc::unbounded_channel();
+        let running = Running::<Slow>::new((7, Notify::new()), sender);
+        let many: Vec<AnyPoll> = (0..5).map(|number| Slow(number).into()).collect();
+        running.want(&key("greedy", "web"), &many);
+        running.want(&key("shop", "web"), &[Slow(100).into()]);
+        // All that have their turn.
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        running.asking.context.1.notify_waiters();
+        let mut told = Vec::new();
+        while let Ok(Some(Trigger::Object(object))) = timeout(Duration::from_secs(1), triggers.recv()).await {
+            told.push(object);
+        }
+        told.sort();
+        assert_eq!(told, [key("greedy", "web"), key("greedy", "web"), key("shop", "web")]);
+        assert_eq!(running.answer(&Slow(100)), Some(107));
+        running.clear();
+        running.asking.turns.of(Some("other"));
+        tokio::task::yield_now().await;
+        running.asking.turns.of(Some("shop"));
+        assert_eq!(
+            running.asking.turns.by_namespace.lock().unwrap().len(),
+            1,
+            "who asks no more is forgotten"
+        );
+    }
+
+    #[test]
+    fn a_poll_that_waits_for_its_turn_takes_little_room() {
+        let asking = Asking::<Slow> { context: (7, Notify::new()), turns: Turns::new(1, 1) };
+        let waiting = std::mem::size_of_val(&asking.ask(&Slow(1), None, None));
+        assert!(waiting < 512, "{waiting} bytes for each instance at the start");
+    }
+
+    #[test]
+    fn polls_are_equal_when_type_and_question_are() {
+        assert_eq!(AnyPoll::from(Slow(1)), Slow(1).into());
+        assert_ne!(AnyPoll::from(Slow(1)), Slow(2).into());
+        assert_ne!(AnyPoll::from(Slow(1)), Count.into());
+    }
+}
