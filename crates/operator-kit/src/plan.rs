@@ -1,6 +1,7 @@
 //! What a `decide` wants to be done. A plan is a value: it can be compared, printed and tested without a cluster.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use kube::Resource;
@@ -90,7 +91,7 @@ pub struct Child {
     pub(crate) resource: ApiResource,
     pub(crate) metadata: ObjectMeta,
     /// All its other fields, or why they cannot be written down.
-    pub(crate) fields: Result<Value, String>,
+    pub(crate) fields: Result<Arc<Value>, String>,
 }
 
 impl Child {
@@ -99,7 +100,7 @@ impl Child {
     pub fn new<K: Resource<DynamicType = ()>>(key: &ObjectKey) -> Self {
         let (name, namespace) = (Some(key.name.clone()), key.namespace.clone());
         let metadata = ObjectMeta { name, namespace, ..ObjectMeta::default() };
-        Self { resource: resource_of::<K>(), metadata, fields: Ok(Value::Object(Map::new())) }
+        Self { resource: resource_of::<K>(), metadata, fields: Ok(Arc::default()) }
     }
 
     /// This very object. What it says of its status is not ours to apply.
@@ -109,7 +110,7 @@ impl Child {
         if let Ok(Value::Object(fields)) = &mut fields {
             fields.retain(|name, _| !["apiVersion", "kind", "metadata", "status"].contains(&name.as_str()));
         }
-        Self { resource: resource_of::<K>(), metadata: object.meta().clone(), fields }
+        Self { resource: resource_of::<K>(), metadata: object.meta().clone(), fields: fields.map(Arc::new) }
     }
 
     /// Labels that it must carry.
@@ -136,7 +137,14 @@ impl Child {
     /// Its spec.
     #[must_use]
     pub fn spec(mut self, spec: impl Serialize) -> Self {
-        self.fields = fields_of(&BTreeMap::from([("spec", spec)]));
+        self.fields = fields_of(&BTreeMap::from([("spec", spec)])).map(Arc::new);
+        self
+    }
+
+    /// All its fields but the metadata, for who has made them before: they are shared, not copied.
+    #[must_use]
+    pub fn fields(mut self, fields: Arc<Value>) -> Self {
+        self.fields = Ok(fields);
         self
     }
 
@@ -163,7 +171,7 @@ impl Child {
         let fields = self.fields.as_ref().map_err(String::as_str)?;
         let types =
             TypeMeta { api_version: self.resource.api_version.clone(), kind: self.resource.kind.clone() };
-        Ok(DynamicObject { types: Some(types), metadata: self.metadata.clone(), data: fields.clone() })
+        Ok(DynamicObject { types: Some(types), metadata: self.metadata.clone(), data: Value::clone(fields) })
     }
 }
 
@@ -303,7 +311,7 @@ mod tests {
             "metadata": {"name": "web"}, "spec": {"containers": []}, "status": {"phase": "Running"}}))
         .unwrap();
         let child = Child::of(&wanted);
-        assert_eq!(child.fields, Ok(json!({"spec": {"containers": []}})));
+        assert_eq!(child.fields.as_deref(), Ok(&json!({"spec": {"containers": []}})));
         assert_eq!(child.id().to_string(), "Pod web");
     }
 }

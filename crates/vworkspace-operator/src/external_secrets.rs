@@ -102,8 +102,13 @@ impl Promised {
 impl ExternalSecret {
     /// How messages call it.
     pub(crate) fn in_words(&self) -> String {
+        format!("ExternalSecret {}", self.namespaced_name())
+    }
+
+    /// Such as `shop/database`.
+    pub(crate) fn namespaced_name(&self) -> String {
         let namespace = self.metadata.namespace.as_deref().unwrap_or_default();
-        format!("ExternalSecret {namespace}/{}", self.metadata.name.as_deref().unwrap_or_default())
+        format!("{namespace}/{}", self.metadata.name.as_deref().unwrap_or_default())
     }
 
     fn missing(&self, problem: &str) -> String {

@@ -28,8 +28,8 @@ pub use release::{
     UninstallPolicy, UpgradePolicy,
 };
 pub use status::{
-    ApplicationInstanceStatus, AppliedChart, ApprovedChange, ChartTrouble, Endpoint, HelmReleaseRef,
-    SuccessfulRelease,
+    ApplicationInstanceStatus, AppliedChart, ApprovedChange, ChartTrouble, ComplaintAbout, Endpoint,
+    FluxComplaint, HelmReleaseRef, MissingSecret, OpenWindow, SuccessfulRelease, WindowOrigin,
 };
 pub use values::{KeyRef, Values, ValuesSource};
 pub use vocabulary::{Blocked, Degraded, Deleting, Ready, Reconciling, Suspended};

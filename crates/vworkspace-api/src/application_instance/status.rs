@@ -3,7 +3,7 @@
 use conditions::ConditionSet;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::KubeSchema;
-use schemars::{Schema, SchemaGenerator, json_schema};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
 use super::{ApplicationInstance, Chart, SourceType, is_default};
@@ -56,6 +56,22 @@ pub struct ApplicationInstanceStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chart_trouble: Option<ChartTrouble>,
 
+    /// The maintenance window for which Suspended is true. It counts as open while it cannot be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub open_window: Option<OpenWindow>,
+
+    /// What Flux said stands in the way, if that is what Blocked tells. It holds while Flux looks again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flux_complaint: Option<FluxComplaint>,
+
+    /// The ExternalSecret whose Secret was missing when it was last looked for. It holds while that cannot be seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missing_secret: Option<MissingSecret>,
+
+    /// true while Ready tells warnings of the chart and no others. They hold while the chart cannot be read. Not set otherwise.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub chart_warnings: bool,
+
     /// Where the application is reached, from its Services and Ingresses.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64))]
@@ -66,6 +82,56 @@ pub struct ApplicationInstanceStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "time")]
     pub last_reconcile_time: Option<Time>,
+}
+
+/// A maintenance window that is open.
+#[derive(KubeSchema, Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OpenWindow {
+    /// Where it comes from.
+    pub origin: WindowOrigin,
+    /// Its name.
+    pub name: String,
+}
+
+/// Where a maintenance window comes from.
+#[derive(JsonSchema, Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum WindowOrigin {
+    /// The catalog policy of the cluster.
+    CatalogPolicy,
+    /// The spec of the instance.
+    Spec,
+}
+
+/// What Flux said of a generation.
+#[derive(KubeSchema, Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FluxComplaint {
+    /// What is wrong.
+    pub about: ComplaintAbout,
+    /// The metadata.generation that Flux spoke of.
+    pub generation: i64,
+    /// In words.
+    pub message: String,
+}
+
+/// What Flux complains about.
+#[derive(JsonSchema, Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ComplaintAbout {
+    /// The Secret or ConfigMap with values, or its key, is missing.
+    Values,
+    /// An admission policy, a quota or missing rights.
+    Denial,
+}
+
+/// A Secret that external-secrets has not written.
+#[derive(KubeSchema, Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MissingSecret {
+    /// The ExternalSecret that promises it, such as shop/database.
+    pub external_secret: String,
+    /// In words.
+    pub message: String,
 }
 
 /// A HelmRelease.

@@ -1,7 +1,7 @@
 //! What Flux is given: a source and a HelmRelease.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use kube::ResourceExt;
 use kube::api::ObjectMeta;
@@ -51,26 +51,35 @@ struct Digests<'a> {
 
 /// A managed instance that is complete: what the children are made of.
 #[derive(Debug, Clone)]
-pub(crate) struct Order<'a> {
-    wish: Wish<'a>,
+pub(crate) struct DesiredRelease<'a> {
+    parts: Parts<'a>,
     pub(crate) chart: &'a Chart,
-    specs: Cow<'a, Specs>,
+    specs: Arc<FluxSpecs>,
 }
 
-/// What Flux is to be given: most of the work of a plan, so it is done once for each.
-#[derive(Debug, Clone)]
-pub(crate) struct Specs {
-    /// Nothing if somebody else keeps the source.
-    source: Option<Value>,
-    release: Value,
+/// What Flux is to be given: most of the work of a reconcile, and the same until the spec changes.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct FluxSpecs {
+    /// The fields of the source; nothing if somebody else keeps it.
+    source: Option<Arc<Value>>,
+    /// The fields of the release.
+    release: Arc<Value>,
     digest: String,
     /// Of the source alone, if it is ours.
     source_digest: Option<String>,
 }
 
+/// What the spec asks of Flux, or what is missing in it. The account is for an instance that names none.
+pub(crate) fn flux_specs(
+    app: &ApplicationInstance,
+    default_account: Option<&str>,
+) -> Result<Arc<FluxSpecs>, String> {
+    Parts::of(app).map(|parts| Arc::new(parts.flux_specs(default_account)))
+}
+
 /// The parts of the spec that it comes from.
 #[derive(Debug, Clone, Copy)]
-struct Wish<'a> {
+struct Parts<'a> {
     app: &'a ApplicationInstance,
     chart: &'a Chart,
     release: &'a ReleaseIdentity,
@@ -108,45 +117,24 @@ fn kind_of(source_type: SourceType) -> ChartSourceKind {
     }
 }
 
-impl<'a> Order<'a> {
-    /// Everything that is needed, or what is missing. The account is for an instance that names none.
-    pub(crate) fn with_default_account(
+impl<'a> DesiredRelease<'a> {
+    /// With what was made of the spec before.
+    pub(crate) fn of(
         app: &'a ApplicationInstance,
-        account: Option<&str>,
+        specs: &Result<Arc<FluxSpecs>, String>,
     ) -> Result<Self, String> {
-        let wish = Wish::of(app)?;
-        Ok(Self { wish, chart: wish.chart, specs: Cow::Owned(wish.specs(account)) })
-    }
-
-    /// The same where the flags name no account.
-    #[cfg(test)]
-    pub(crate) fn of(app: &'a ApplicationInstance) -> Result<Self, String> {
-        Self::with_default_account(app, None)
-    }
-
-    /// The same with specs that were made before from the same spec.
-    #[cfg(test)]
-    pub(crate) fn again(app: &'a ApplicationInstance, specs: &'a Specs) -> Result<Self, String> {
-        let wish = Wish::of(app)?;
-        Ok(Self { wish, chart: wish.chart, specs: Cow::Borrowed(specs) })
-    }
-
-    /// What it holds, for [`Order::again`], but with children that say nothing of what they ask for, for who only wants
-    /// to know which ones there are: copying that is a quarter of a plan.
-    #[cfg(test)]
-    pub(crate) fn into_bare_specs(self) -> Specs {
-        let specs = self.specs.into_owned();
-        Specs { source: specs.source.map(|_| json!({})), release: json!({}), ..specs }
+        let (parts, specs) = (Parts::of(app)?, specs.clone()?);
+        Ok(Self { parts, chart: parts.chart, specs })
     }
 
     /// The source that somebody else keeps.
     pub(crate) fn referenced(&self) -> Option<&'a ChartSourceRef> {
-        self.wish.referenced()
+        self.parts.referenced()
     }
 
     /// The address of the chart, if the source is ours.
     pub(crate) fn url(&self) -> Option<String> {
-        match self.wish.source {
+        match self.parts.source {
             ChartSource::Reference(_) => None,
             ChartSource::Url(SourceType::Oci, url) => Some(oci_url(url, &self.chart.name)),
             ChartSource::Url(SourceType::Helm, url) => Some(url.to_owned()),
@@ -154,12 +142,12 @@ impl<'a> Order<'a> {
     }
 
     pub(crate) fn is_oci(&self) -> bool {
-        self.wish.source_kind() == ChartSourceKind::OciRepository
+        self.parts.source_kind() == ChartSourceKind::OciRepository
     }
 
     /// What the source's kind is called.
     pub(crate) fn source_kind_name(&self) -> &'static str {
-        self.wish.source_kind().name()
+        self.parts.source_kind().name()
     }
 
     /// The digest of what the spec asks of Flux, pauses apart.
@@ -175,20 +163,32 @@ impl<'a> Order<'a> {
     /// A source with nothing but the task to find out which chart the change would get. Nothing where that cannot be
     /// pinned: in a classic repository, and with a source that somebody else keeps.
     pub(crate) fn candidate(&self) -> Option<Child> {
-        let spec = self.specs.source.clone().filter(|_| self.is_oci())?;
-        let key = candidate_key(self.wish.app);
-        let child = Child::new::<OciRepository>(&key).spec(spec);
-        Some(marked(self.wish.app, child, Digests { change: None, source: self.source() }))
+        let fields = self.source_fields().filter(|_| self.is_oci())?;
+        let child = Child::new::<OciRepository>(&candidate_key(self.parts.app)).fields(fields);
+        Some(marked(self.parts.app, child, Digests { change: None, source: self.source() }))
     }
 
-    /// Whether a source is asked for the same chart as this order's own.
+    /// The source that is ours, with the very chart that was approved together with this change, whatever the tag points to
+    /// by now. The tag stays, for people; Flux goes by the digest. It is no part of the change: that would be another one by
+    /// being approved.
+    fn source_fields(&self) -> Option<Arc<Value>> {
+        let source = self.specs.source.clone()?;
+        let approved = self.parts.app.status.as_ref().and_then(|status| status.last_approved_change.as_ref());
+        let approved = approved.filter(|approved| approved.change.as_deref() == Some(self.change()));
+        Some(match approved.and_then(|approved| approved.chart_digest.as_deref()) {
+            Some(digest) => with_digest(&source, digest),
+            None => source,
+        })
+    }
+
+    /// Whether a source is asked for the same chart as our own.
     pub(crate) fn asks_the_same_of(&self, source: &Source) -> bool {
         self.source().is_some() && source_asked_of(&source.metadata) == self.source()
     }
 
     /// Source first: a release that sees a source in motion waits for it, and runs one upgrade instead of two.
     pub(crate) fn children(&self) -> Vec<Child> {
-        self.children_from(self.specs.source.clone())
+        self.children_from(self.source_fields())
     }
 
     /// The same for a change that Flux has: a chart that was pinned stays so, whatever was approved since.
@@ -196,21 +196,20 @@ impl<'a> Order<'a> {
         let pinned =
             live.filter(|live| self.asks_the_same_of(live)).map(|live| live.spec.reference.digest.as_str());
         let pinned = pinned.filter(|digest| !digest.is_empty());
-        let source = self.specs.source.clone();
-        self.children_from(source.map(|source| match pinned {
-            Some(digest) => with_digest(source, digest),
+        self.children_from(self.source_fields().map(|source| match pinned {
+            Some(digest) => with_digest(&source, digest),
             None => source,
         }))
     }
 
-    fn children_from(&self, source: Option<Value>) -> Vec<Child> {
-        let Wish { app, release, .. } = self.wish;
+    fn children_from(&self, source: Option<Arc<Value>>) -> Vec<Child> {
+        let Parts { app, release, .. } = self.parts;
         let key = ObjectKey::namespaced(&release.namespace, &release.name);
-        let source = source.map(|spec| match self.wish.source_kind() {
-            ChartSourceKind::OciRepository => Child::new::<OciRepository>(&key).spec(spec),
-            ChartSourceKind::HelmRepository => Child::new::<HelmRepository>(&key).spec(spec),
+        let source = source.map(|fields| match self.parts.source_kind() {
+            ChartSourceKind::OciRepository => Child::new::<OciRepository>(&key).fields(fields),
+            ChartSourceKind::HelmRepository => Child::new::<HelmRepository>(&key).fields(fields),
         });
-        let release = Child::new::<HelmRelease>(&key).spec(&self.specs.release);
+        let release = Child::new::<HelmRelease>(&key).fields(Arc::clone(&self.specs.release));
         let of_source = Digests { change: None, source: self.source() };
         let of_release = Digests { change: Some(self.change()), ..of_source };
         let source = source.map(|source| marked(app, source, of_source));
@@ -218,7 +217,7 @@ impl<'a> Order<'a> {
     }
 }
 
-impl<'a> Wish<'a> {
+impl<'a> Parts<'a> {
     fn of(app: &'a ApplicationInstance) -> Result<Self, String> {
         let missing = |field: &str| format!("{field} is missing; it is needed in mode managed.");
         let chart = app.spec.chart.as_ref().ok_or_else(|| missing("spec.chart"))?;
@@ -238,25 +237,14 @@ impl<'a> Wish<'a> {
         Ok(Self { app, chart, release, source })
     }
 
-    fn specs(&self, default_account: Option<&str>) -> Specs {
+    fn flux_specs(&self, default_account: Option<&str>) -> FluxSpecs {
         let (source, release) = (self.source_spec(), self.release_spec(default_account));
         // A source of somebody else has the version, and the children do not.
         let chart = [&self.chart.name, &self.chart.version];
         let digest = agent_protocol::digest_of(&json!([chart, source, release]));
         let source_digest = source.as_ref().map(agent_protocol::digest_of);
-        let source = source.map(|source| self.pinned(source, &digest));
-        Specs { source, release, digest, source_digest }
-    }
-
-    /// The very chart that was approved together with this change, whatever the tag points to by now. The tag stays, for
-    /// people; Flux goes by the digest. It is no part of the change: that would be another one by being approved.
-    fn pinned(&self, source: Value, change: &str) -> Value {
-        let approved = self.app.status.as_ref().and_then(|status| status.last_approved_change.as_ref());
-        let approved = approved.filter(|approved| approved.change.as_deref() == Some(change));
-        match approved.and_then(|approved| approved.chart_digest.as_deref()) {
-            Some(digest) => with_digest(source, digest),
-            None => source,
-        }
+        let fields = |spec: Value| Arc::new(json!({ "spec": spec }));
+        FluxSpecs { source: source.map(fields), release: fields(release), digest, source_digest }
     }
 
     fn referenced(&self) -> Option<&'a ChartSourceRef> {
@@ -434,9 +422,12 @@ fn marked(app: &ApplicationInstance, child: Child, digests: Digests<'_>) -> Chil
 }
 
 /// A source of a registry that is asked for this very chart.
-fn with_digest(source: Value, digest: &str) -> Value {
-    let Some(by_tag) = source.get("ref").cloned() else { return source };
-    merged(source, json!({ "ref": merged(by_tag, json!({ "digest": digest })) }))
+fn with_digest(fields: &Value, digest: &str) -> Arc<Value> {
+    let mut fields = fields.clone();
+    if let Some(reference) = fields.pointer_mut("/spec/ref").and_then(Value::as_object_mut) {
+        reference.insert("digest".to_owned(), digest.into());
+    }
+    Arc::new(fields)
 }
 
 /// A tag has no plus sign: helm writes an underscore.

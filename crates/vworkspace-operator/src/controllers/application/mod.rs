@@ -148,10 +148,9 @@ impl Controller for Applications {
     type Status = ApplicationInstanceStatus;
 
     fn observe(&self, app: &ApplicationInstance, view: &View<'_>) -> World {
-        let policy = ObjectKey::namespaced(&self.namespace, CATALOG_POLICY);
-        let world = observe::world(app, view, &self.kinds, &policy);
+        let world = observe::world(app, view, self);
         self.policy_problems.note(&world.policy);
-        World { has_rights_in_namespace_only: self.is_namespaced, ..world }
+        world
     }
 
     fn decide(

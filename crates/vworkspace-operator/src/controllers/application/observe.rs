@@ -14,7 +14,8 @@ use vworkspace_api::application_instance::{
 
 use super::leftovers::Leftovers;
 use super::polls::readiness::{Checked, ReadinessPoll};
-use super::{INSTANCE_LABEL, Kinds, OWNER_LABEL, children, looking};
+use super::children::FluxSpecs;
+use super::{Applications, CATALOG_POLICY, INSTANCE_LABEL, Kinds, OWNER_LABEL, children, looking};
 use crate::catalog_policy::CatalogPolicy;
 use crate::certificates::Certificate;
 use crate::controllers::application::polls::chart_archive::{ArtifactRef, ChartFacts};
@@ -25,6 +26,8 @@ use crate::flux::{Artifact, HelmRelease, OciRepository, Source};
 /// The world around one instance.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct World {
+    /// What the spec asks of Flux, or what is missing in it.
+    pub(crate) specs: Result<Arc<FluxSpecs>, String>,
     pub(crate) release: Sight<HelmRelease>,
     /// The source that the spec asks for.
     pub(crate) source: Seen<Source>,
@@ -135,7 +138,8 @@ pub(crate) enum ChartReading {
     Done(ArtifactRef, Option<ChartFacts>),
 }
 
-pub(crate) fn world(app: &ApplicationInstance, view: &View<'_>, kinds: &Kinds, policy: &ObjectKey) -> World {
+pub(super) fn world(app: &ApplicationInstance, view: &View<'_>, controller: &Applications) -> World {
+    let kinds = &controller.kinds;
     let namespace = app.namespace().unwrap_or_default();
     let key = children::release_key(app);
     let release = view.child(kinds.releases, &key);
@@ -167,7 +171,9 @@ pub(crate) fn world(app: &ApplicationInstance, view: &View<'_>, kinds: &Kinds, p
     // One that cannot be read is none that we know.
     let services = view.caches.named(kinds.services, &key);
     let raw = view.caches.raw(kinds.releases, &key);
+    let policy = ObjectKey::namespaced(&controller.namespace, CATALOG_POLICY);
     World {
+        specs: children::flux_specs(app, controller.rules.default_service_account.as_deref()),
         chart: chart(source.present(), helm_chart.as_ref(), view, kinds),
         source,
         candidate: candidate.present().cloned(),
@@ -176,7 +182,7 @@ pub(crate) fn world(app: &ApplicationInstance, view: &View<'_>, kinds: &Kinds, p
         own_sources,
         refusals: view.refusals.to_vec(),
         cluster: view.cluster.to_owned(),
-        policy: catalog_policy(view.caches.find(kinds.policy, policy)),
+        policy: catalog_policy(view.caches.find(kinds.policy, &policy)),
         dependencies: dependencies(app, view, kinds, &namespace),
         ingresses: view.caches.named(kinds.ingresses, &key),
         certificates: view.caches.named(kinds.certificates, &key),
@@ -187,7 +193,7 @@ pub(crate) fn world(app: &ApplicationInstance, view: &View<'_>, kinds: &Kinds, p
         leftovers: leftovers(app, view),
         restored_release: raw.and_then(|raw| earlier_owner(&app.metadata, &raw.metadata)),
         is_namespace_ending: is_namespace_ending(app, view),
-        has_rights_in_namespace_only: false,
+        has_rights_in_namespace_only: controller.is_namespaced,
         checks: checks(app, view, kinds, &namespace, services.objects()),
         services,
         release,

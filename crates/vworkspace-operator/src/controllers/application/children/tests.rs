@@ -1,5 +1,5 @@
 use super::*;
-use crate::controllers::application::decide::testing::instance;
+use crate::controllers::application::decide::testing::{desired, instance};
 
 #[test]
 fn the_chart_name_is_appended_once() {
@@ -17,7 +17,7 @@ fn the_chart_name_is_appended_once() {
 #[test]
 fn an_oci_chart_becomes_a_repository_and_a_release_that_refers_to_it() {
     let app = instance();
-    let children = Order::of(&app).unwrap().children();
+    let children = desired(&app).children();
     let [source, release] = children.as_slice() else { panic!("{children:?}") };
     assert_eq!(source.id().to_string(), "OCIRepository shop/web");
     assert_eq!(source.at("/spec/ref/tag").unwrap(), "1.2.0");
@@ -32,7 +32,7 @@ fn a_secret_with_values_is_named_and_not_read() {
     let mut app = instance();
     app.spec.values =
         Some(serde_json::from_value(json!({"source": "secretRef", "secretRef": {"name": "v"}})).unwrap());
-    let children = Order::of(&app).unwrap().children();
+    let children = desired(&app).children();
     let from = children[1].at("/spec/valuesFrom/0").unwrap();
     assert_eq!(*from, json!({"kind": "Secret", "name": "v", "valuesKey": "values.yaml"}));
 }
@@ -43,21 +43,21 @@ fn a_change_of_values_is_none_of_the_source() {
     let mut changed = app.clone();
     changed.spec.values.as_mut().unwrap().inline =
         Some([("replicas".to_owned(), 3.into())].into_iter().collect());
-    let [before, after] = [&app, &changed].map(|app| Order::of(app).unwrap().children());
+    let [before, after] = [&app, &changed].map(|app| desired(app).children());
     assert_eq!(before[0], after[0], "the source is not written");
     assert_ne!(before[1], after[1]);
     changed.spec.chart.as_mut().unwrap().version = "1.3.0".to_owned();
-    assert_ne!(Order::of(&changed).unwrap().children()[0], before[0]);
+    assert_ne!(desired(&changed).children()[0], before[0]);
 }
 
 #[test]
 fn suspending_is_no_change_and_another_version_is() {
     let mut app = instance();
-    let change = Order::of(&app).unwrap().change().to_owned();
+    let change = desired(&app).change().to_owned();
     app.spec.suspend = true;
-    assert_eq!(Order::of(&app).unwrap().change(), change);
+    assert_eq!(desired(&app).change(), change);
     app.spec.chart.as_mut().unwrap().version = "1.3.0".to_owned();
-    assert_ne!(Order::of(&app).unwrap().change(), change);
+    assert_ne!(desired(&app).change(), change);
 }
 
 /// Whose rights Flux uses is a change like any other: it waits for windows and approvals.
@@ -65,9 +65,9 @@ fn suspending_is_no_change_and_another_version_is() {
 fn an_instance_without_an_account_gets_the_one_of_the_flags_as_a_change() {
     let mut app = instance();
     let account = |app: &ApplicationInstance, default: Option<&str>| {
-        let order = Order::with_default_account(app, default).unwrap();
-        let release = &order.children()[1];
-        (release.at("/spec/serviceAccountName").cloned(), order.change().to_owned())
+        let desired = DesiredRelease::of(app, &flux_specs(app, default)).unwrap();
+        let release = &desired.children()[1];
+        (release.at("/spec/serviceAccountName").cloned(), desired.change().to_owned())
     };
     let (none, before) = account(&app, None);
     let (default, after) = account(&app, Some("tenant"));
@@ -81,41 +81,41 @@ fn an_instance_without_an_account_gets_the_one_of_the_flags_as_a_change() {
 #[test]
 fn another_chart_is_a_change_and_the_word_that_it_is_meant_is_none() {
     let mut app = instance();
-    let change = Order::of(&app).unwrap().change().to_owned();
+    let change = desired(&app).change().to_owned();
     app.spec.chart.as_mut().unwrap().replace = Some("web".to_owned());
-    assert_eq!(Order::of(&app).unwrap().change(), change);
+    assert_eq!(desired(&app).change(), change);
     let reference =
         json!({"sourceRef": {"kind": "OCIRepository", "name": "c"}, "name": "web", "version": "1.2.0"});
     app.spec.chart = Some(serde_json::from_value(reference).unwrap());
-    let change = Order::of(&app).unwrap().change().to_owned();
+    let change = desired(&app).change().to_owned();
     app.spec.chart.as_mut().unwrap().name = "shop".to_owned();
-    assert_ne!(Order::of(&app).unwrap().change(), change, "also where no child has the name");
+    assert_ne!(desired(&app).change(), change, "also where no child has the name");
 }
 
 #[test]
 fn a_child_carries_the_whole_digest_and_keeps_it_while_it_is_paused() {
     let app = instance();
-    let order = Order::of(&app).unwrap();
-    let children = order.children();
+    let desired = desired(&app);
+    let children = desired.children();
     let [source, release] = children.as_slice() else { panic!("{children:?}") };
-    assert_eq!(order.change().len(), 64);
-    assert_eq!(release.annotation(CHANGE.annotation), Some(order.change()));
+    assert_eq!(desired.change().len(), 64);
+    assert_eq!(release.annotation(CHANGE.annotation), Some(desired.change()));
     assert_eq!(source.annotation(CHANGE.annotation), None);
     for child in [source, release] {
-        assert_eq!(child.annotation(SOURCE.annotation), order.source());
+        assert_eq!(child.annotation(SOURCE.annotation), desired.source());
     }
     let live = crate::controllers::application::decide::testing::new_release(&app);
     let paused = as_it_is(&app, &live, Suspension::On);
-    assert_eq!(paused.annotation(CHANGE.annotation), Some(order.change()));
-    assert_eq!(paused.annotation(SOURCE.annotation), order.source());
+    assert_eq!(paused.annotation(CHANGE.annotation), Some(desired.change()));
+    assert_eq!(paused.annotation(SOURCE.annotation), desired.source());
 }
 
 #[test]
 fn the_chart_that_was_approved_is_pinned_as_long_as_the_change_is_asked_for() {
     let mut app = instance();
     let (change, source) = {
-        let order = Order::of(&app).unwrap();
-        (order.change().to_owned(), order.source().map(str::to_owned))
+        let desired = desired(&app);
+        (desired.change().to_owned(), desired.source().map(str::to_owned))
     };
     let approved = |change: &str, chart: Option<&str>| {
         let approved =
@@ -130,10 +130,10 @@ fn the_chart_that_was_approved_is_pinned_as_long_as_the_change_is_asked_for() {
     ];
     for (status, expected) in table {
         app.status = status;
-        let order = Order::of(&app).unwrap();
-        assert_eq!(*order.children()[0].at("/spec/ref").unwrap(), expected);
+        let desired = desired(&app);
+        assert_eq!(*desired.children()[0].at("/spec/ref").unwrap(), expected);
         assert_eq!(
-            (order.change(), order.source()),
+            (desired.change(), desired.source()),
             (change.as_str(), source.as_deref()),
             "it is the same change"
         );
@@ -143,18 +143,18 @@ fn the_chart_that_was_approved_is_pinned_as_long_as_the_change_is_asked_for() {
 #[test]
 fn only_a_chart_of_a_registry_has_a_candidate_and_no_release_refers_to_it() {
     let mut app = instance();
-    let order = Order::of(&app).unwrap();
-    let (candidate, children) = (order.candidate().unwrap(), order.children());
+    let desired = desired(&app);
+    let (candidate, children) = (desired.candidate().unwrap(), desired.children());
     assert_eq!(candidate.id().to_string(), "OCIRepository shop/web-candidate");
     assert_eq!(candidate.at("/spec"), children[0].at("/spec"));
-    assert_eq!(candidate.annotation(SOURCE.annotation), order.source());
+    assert_eq!(candidate.annotation(SOURCE.annotation), desired.source());
     assert_eq!(children[1].at("/spec/chartRef/name").unwrap(), "web");
     for chart in [
         json!({"sourceType": "helm", "url": "https://charts.example", "name": "web", "version": "1.2.0"}),
         json!({"sourceRef": {"kind": "OCIRepository", "name": "charts"}, "name": "web", "version": "1.2.0"}),
     ] {
         app.spec.chart = Some(serde_json::from_value(chart).unwrap());
-        assert_eq!(Order::of(&app).unwrap().candidate(), None);
+        assert_eq!(desired(&app).candidate(), None);
     }
 }
 
@@ -163,5 +163,5 @@ fn a_null_in_values_reaches_helm() {
     let mut app = instance();
     app.spec.values =
         Some(serde_json::from_value(json!({"source": "inline", "inline": {"a": null}})).unwrap());
-    assert_eq!(*Order::of(&app).unwrap().children()[1].at("/spec/values").unwrap(), json!({"a": null}));
+    assert_eq!(*desired(&app).children()[1].at("/spec/values").unwrap(), json!({"a": null}));
 }

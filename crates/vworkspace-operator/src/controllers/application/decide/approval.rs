@@ -9,7 +9,7 @@ use vworkspace_api::application_instance::{ApplicationInstance, ApprovedChange};
 
 use super::chart_source::{has_caught_up, source_trouble};
 use super::quoting::said;
-use crate::controllers::application::children::{self, Order};
+use crate::controllers::application::children::{self, DesiredRelease};
 use crate::controllers::application::looking;
 use crate::controllers::application::observe::{Version, World};
 use crate::flux::Source;
@@ -40,7 +40,7 @@ impl Approval {
 /// Whether it is required is the policy's word first: the spec can only add to it.
 pub(super) fn of(
     app: &ApplicationInstance,
-    order: &Order<'_>,
+    desired: &DesiredRelease<'_>,
     world: &World,
     is_with_flux: bool,
     keys: &PublicKeys,
@@ -53,19 +53,19 @@ pub(super) fn of(
         return Approval::NotNeeded;
     }
     let last = app.status.as_ref().and_then(|status| status.last_approved_change.as_ref());
-    if last.is_some_and(|known| known.change.as_deref() == Some(order.change())) {
+    if last.is_some_and(|known| known.change.as_deref() == Some(desired.change())) {
         return Approval::Given;
     }
     let missing =
         |what: String| Approval::Missing(format!("{what}{}", if by_policy { BY_POLICY } else { "" }));
-    let subject = match Subject::of(app, order, world) {
+    let subject = match Subject::of(app, desired, world) {
         Ok(subject) => subject,
         Err(unknown) => return missing(format!("The change needs an approval. {unknown}")),
     };
     match accepted(app, &subject, last, &world.cluster, keys, now) {
         Ok(claim) => Approval::Accepted(ApprovedChange {
             digest: subject.digest,
-            change: Some(order.change().to_owned()),
+            change: Some(desired.change().to_owned()),
             chart_digest: subject.chart,
             claim_id: Some(claim.id),
             approved_at: Some(Time(claim.at)),
@@ -123,26 +123,26 @@ impl std::fmt::Display for Subject {
 
 impl Subject {
     /// All of it, or what is not known yet.
-    fn of(app: &ApplicationInstance, order: &Order<'_>, world: &World) -> Result<Self, String> {
-        let chart = chart_digest(app, order, world)?;
+    fn of(app: &ApplicationInstance, desired: &DesiredRelease<'_>, world: &World) -> Result<Self, String> {
+        let chart = chart_digest(app, desired, world)?;
         let values = values_version(app, world)?;
-        Ok(Self { digest: digest_of(&json!([order.change(), chart, values])), chart })
+        Ok(Self { digest: digest_of(&json!([desired.change(), chart, values])), chart })
     }
 }
 
 /// The digest of the chart that the change would get. A classic repository has none to go by: its version is all.
 fn chart_digest(
     app: &ApplicationInstance,
-    order: &Order<'_>,
+    desired: &DesiredRelease<'_>,
     world: &World,
 ) -> Result<Option<String>, String> {
-    if !order.is_oci() {
+    if !desired.is_oci() {
         return Ok(None);
     }
-    let (source, name) = match order.referenced() {
+    let (source, name) = match desired.referenced() {
         Some(reference) => (world.source.present(), reference.name.clone()),
         None => {
-            let candidate = world.candidate.as_ref().filter(|candidate| order.asks_the_same_of(candidate));
+            let candidate = world.candidate.as_ref().filter(|candidate| desired.asks_the_same_of(candidate));
             (candidate, children::candidate_key(app).name)
         }
     };

@@ -1,16 +1,16 @@
 //! What stands in the way, in the order in which a person would have to solve it.
 
-use conditions::{Finding, Reason, Subject};
+use conditions::{Finding, Subject};
 use operator_kit::{Cause, Deed, Found, Sight};
 use tracing::debug;
-use vworkspace_api::application_instance::{ApplicationInstance, Blocked, Ready};
+use vworkspace_api::application_instance::{ApplicationInstance, Blocked, ComplaintAbout, MissingSecret};
 
 use super::chart_source::SourceTrouble;
 use super::quoting::said;
 use super::reading::{Reading, values_complaint};
 use super::{approval, pause};
 use crate::catalog_policy::CatalogPolicy;
-use crate::controllers::application::children::{Order, oci_tag};
+use crate::controllers::application::children::{DesiredRelease, oci_tag};
 use crate::controllers::application::observe::{Asking, Seen, World};
 use crate::external_secrets::{Promised, Standing};
 use crate::flux::{HelmRelease, Source};
@@ -26,6 +26,8 @@ pub(super) enum Blocker {
     Refused(Blocked, String),
     /// Flux has the change and cannot carry it out.
     AtFlux(Blocked, String),
+    /// The same in its own words, which it takes back for a moment whenever it looks again.
+    SaidByFlux(ComplaintAbout, String),
     /// A child that we cannot write although nothing forbids it: the change waits, and we try on.
     NotWritten(String),
 }
@@ -37,6 +39,8 @@ impl Blocker {
             Blocker::Before(reason, message)
             | Blocker::Refused(reason, message)
             | Blocker::AtFlux(reason, message) => Some((*reason, message)),
+            Blocker::SaidByFlux(ComplaintAbout::Values, message) => Some((Blocked::MissingSecret, message)),
+            Blocker::SaidByFlux(ComplaintAbout::Denial, message) => Some((Blocked::PolicyDenied, message)),
             Blocker::NotWritten(_) => None,
         }
     }
@@ -48,21 +52,16 @@ impl Blocker {
 
     /// Whether Flux does not have the change because of it.
     pub(super) fn keeps_the_change_back(&self) -> bool {
-        !matches!(self, Blocker::AtFlux(..))
+        !matches!(self, Blocker::AtFlux(..) | Blocker::SaidByFlux(..))
     }
 }
-
-/// How the words about an ExternalSecret begin.
-const EXTERNAL_SECRET: &str = "ExternalSecret ";
-/// How a refusal begins that Flux met, not we.
-const FLUX_SAYS: &str = "Flux reports: ";
 
 /// What the blockers are looked for in.
 #[derive(Clone, Copy)]
 pub(super) struct Situation<'a> {
     pub(super) app: &'a ApplicationInstance,
     pub(super) world: &'a World,
-    pub(super) order: Result<&'a Order<'a>, &'a str>,
+    pub(super) desired: Result<&'a DesiredRelease<'a>, &'a str>,
     pub(super) seen: &'a Reading,
     /// Whether Flux already has what the spec asks for.
     pub(super) is_with_flux: bool,
@@ -138,10 +137,10 @@ fn native_storage(&Situation { app, .. }: &Situation<'_>) -> Option<Blocker> {
 
 /// What the schema cannot say.
 fn invalid_spec(situation: &Situation<'_>) -> Option<Blocker> {
-    let Situation { app, world, order, .. } = *situation;
-    let message = match order {
+    let Situation { app, world, desired, .. } = *situation;
+    let message = match desired {
         Err(missing) => Some(missing.to_owned()),
-        Ok(order) => unmeant_chart(*situation, order)
+        Ok(desired) => unmeant_chart(*situation, desired)
             .or_else(|| pause::bad_window(app))
             .or_else(|| inline_secret(app))
             .or_else(|| {
@@ -156,8 +155,8 @@ fn invalid_spec(situation: &Situation<'_>) -> Option<Blocker> {
 
 /// The API server refuses this too, unless its CRD is older than the rule. Flux takes another chart for another release:
 /// it uninstalls the one that runs.
-fn unmeant_chart(Situation { app, is_with_flux, .. }: Situation<'_>, order: &Order<'_>) -> Option<String> {
-    let wanted = order.chart;
+fn unmeant_chart(Situation { app, is_with_flux, .. }: Situation<'_>, desired: &DesiredRelease<'_>) -> Option<String> {
+    let wanted = desired.chart;
     let last = app.status.as_ref()?.last_applied_chart.as_ref().filter(|_| !is_with_flux)?;
     let is_meant = last.name == wanted.name || wanted.replace.as_ref() == Some(&wanted.name);
     (!is_meant).then(|| {
@@ -233,15 +232,15 @@ fn unreadable_policy(&Situation { world, is_with_flux, .. }: &Situation<'_>) -> 
 
 /// The source must be allowed; one that somebody else keeps must be there and point to the chart and the version that are
 /// asked for.
-fn forbidden_source(&Situation { world, order, .. }: &Situation<'_>) -> Option<Blocker> {
-    let order = order.ok()?;
+fn forbidden_source(&Situation { world, desired, .. }: &Situation<'_>) -> Option<Blocker> {
+    let desired = desired.ok()?;
     let policy = &world.policy;
     let blocked = |message| Some(Blocker::Before(Blocked::MissingChartSource, message));
-    let Some(reference) = order.referenced() else {
-        let url = order.url()?;
+    let Some(reference) = desired.referenced() else {
+        let url = desired.url()?;
         return refusal(policy, &url).and_then(|why| blocked(format!("spec.chart.url: {why}")));
     };
-    let named = || format!("spec.chart.sourceRef: {} {}", order.source_kind_name(), reference.name);
+    let named = || format!("spec.chart.sourceRef: {} {}", desired.source_kind_name(), reference.name);
     let source = match &world.source {
         Seen::Known(Sight::Absent) => {
             return blocked(format!("{} does not exist in this namespace.", named()));
@@ -254,13 +253,13 @@ fn forbidden_source(&Situation { world, order, .. }: &Situation<'_>) -> Option<B
         return blocked(format!("{}: {why}", named()));
     }
     let other =
-        other_chart(order, source).or_else(|| other_version(order, source)).filter(|_| order.is_oci());
+        other_chart(desired, source).or_else(|| other_version(desired, source)).filter(|_| desired.is_oci());
     other.and_then(|why| blocked(format!("{} {why}", named())))
 }
 
 /// Charts are pushed under their own names. To follow an address of another one is to give the release another chart.
-fn other_chart(order: &Order<'_>, source: &Source) -> Option<String> {
-    let (url, name) = (&source.spec.url, &order.chart.name);
+fn other_chart(desired: &DesiredRelease<'_>, source: &Source) -> Option<String> {
+    let (url, name) = (&source.spec.url, &desired.chart.name);
     let ending = format!("/{name}");
     (!url.trim_end_matches('/').ends_with(&ending)).then(|| {
         format!(
@@ -273,8 +272,8 @@ fn other_chart(order: &Order<'_>, source: &Source) -> Option<String> {
 
 /// Only a tag names a version. Flux takes a digest or a range before it: the range moves by itself, and of a digest Flux
 /// does not tell which version it is.
-fn other_version(order: &Order<'_>, source: &Source) -> Option<String> {
-    let (reference, version) = (&source.spec.reference, &order.chart.version);
+fn other_version(desired: &DesiredRelease<'_>, source: &Source) -> Option<String> {
+    let (reference, version) = (&source.spec.reference, &desired.chart.version);
     let wanted = oci_tag(version);
     let first = [("digest", &reference.digest), ("semver", &reference.semver)];
     if let Some((field, found)) = first.into_iter().find(|(_, found)| !found.is_empty()) {
@@ -351,65 +350,79 @@ fn missing_chart(&Situation { seen, .. }: &Situation<'_>) -> Option<Blocker> {
     }
 }
 
-/// The Secret or ConfigMap that is waited for, also if something else is reported as the first blocker.
-pub(super) fn missing_secret(situation: &Situation<'_>) -> Option<String> {
-    let blocker = missing_values(situation).or_else(|| unsynced_secret(situation))?;
-    blocker.condition().map(|(_, message)| message.to_owned())
+/// What is waited for, also if something else is reported as the first blocker.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum AwaitedSecret {
+    /// The Secret or ConfigMap with the values, or its key.
+    OfValues(String),
+    /// One that an ExternalSecret promises.
+    Promised(MissingSecret),
+}
+
+impl AwaitedSecret {
+    pub(super) fn message(&self) -> &str {
+        match self {
+            AwaitedSecret::OfValues(message) | AwaitedSecret::Promised(MissingSecret { message, .. }) => message,
+        }
+    }
+}
+
+pub(super) fn awaited_secret(situation: &Situation<'_>) -> Option<AwaitedSecret> {
+    let of_values = missing_values_message(situation).map(AwaitedSecret::OfValues);
+    of_values.or_else(|| missing_secret(situation).map(AwaitedSecret::Promised))
+}
+
+fn missing_values(situation: &Situation<'_>) -> Option<Blocker> {
+    missing_values_message(situation).map(|message| Blocker::SaidByFlux(ComplaintAbout::Values, message))
 }
 
 /// Flux tells which Secret, ConfigMap or key it misses; its other words can quote the values and are not copied.
-fn missing_values(&Situation { app, world, seen, .. }: &Situation<'_>) -> Option<Blocker> {
+fn missing_values_message(&Situation { app, world, seen, .. }: &Situation<'_>) -> Option<String> {
     let release = world.release.present().filter(|_| *seen != Reading::Unseen)?;
-    let message = match values_complaint(release) {
-        Some(ready) if ready.message.ends_with("not found") => said(app, world, &ready.message),
+    match values_complaint(release) {
+        Some(ready) if ready.message.ends_with("not found") => Some(said(app, world, &ready.message)),
         // Flux looks again: until it has, they are still missing.
-        None if *seen == Reading::NoNews => {
-            told_before(app, Blocked::MissingSecret).filter(|told| told.ends_with("not found"))?
-        }
-        _ => return None,
-    };
-    Some(Blocker::AtFlux(Blocked::MissingSecret, message))
+        None if *seen == Reading::NoNews => said_before(app, ComplaintAbout::Values),
+        _ => None,
+    }
 }
 
-/// What was said of this very spec when Flux last had something to say.
-fn told_before(app: &ApplicationInstance, reason: Blocked) -> Option<String> {
-    let status = app.status.as_ref().filter(|status| status.conditions.read::<Blocked>() == Some(reason))?;
-    let told = status.conditions.get(Blocked::TYPE.name)?;
-    (told.observed_generation == app.metadata.generation).then(|| told.message.clone())
+/// What Flux said of this very spec when it last had something to say.
+fn said_before(app: &ApplicationInstance, about: ComplaintAbout) -> Option<String> {
+    let said = app.status.as_ref()?.flux_complaint.as_ref()?;
+    let holds = said.about == about && Some(said.generation) == app.metadata.generation;
+    holds.then(|| said.message.clone())
+}
+
+fn unsynced_secret(situation: &Situation<'_>) -> Option<Blocker> {
+    missing_secret(situation).map(|missing| Blocker::AtFlux(Blocked::MissingSecret, missing.message))
 }
 
 /// A Secret that external-secrets promised and has not written.
-fn unsynced_secret(&Situation { app, world, .. }: &Situation<'_>) -> Option<Blocker> {
-    let missing = |promised: &Promised| match promised.standing() {
-        Standing::Missing(message) => Some(message),
-        Standing::Unseen => told_before_of(app, &format!("{} ", promised.external.in_words())),
-        Standing::Synced | Standing::Outdated(_) => None,
+fn missing_secret(&Situation { app, world, .. }: &Situation<'_>) -> Option<MissingSecret> {
+    let before = app.status.as_ref().and_then(|status| status.missing_secret.as_ref());
+    let missing = |promised: &Promised| {
+        let external_secret = promised.external.namespaced_name();
+        match promised.standing() {
+            Standing::Missing(message) => Some(MissingSecret { external_secret, message }),
+            Standing::Unseen => before.filter(|before| before.external_secret == external_secret).cloned(),
+            Standing::Synced | Standing::Outdated(_) => None,
+        }
     };
-    let waiting = match &world.external_secrets {
+    match &world.external_secrets {
         Found::Objects(promised) => promised.iter().find_map(missing),
         Found::NotInstalled => None,
         // What cannot be listed has not come.
-        Found::NotYet | Found::Unlisted(_) => told_before_of(app, EXTERNAL_SECRET),
-    };
-    waiting.map(|message| Blocker::AtFlux(Blocked::MissingSecret, message))
-}
-
-/// That the Secret is missing, if it was when it was last looked for.
-fn told_before_of(app: &ApplicationInstance, start: &str) -> Option<String> {
-    let conditions = &app.status.as_ref()?.conditions;
-    let waits = conditions.read::<Ready>() == Some(Ready::WaitingForSecret);
-    let is_blocked = conditions.read::<Blocked>() == Some(Blocked::MissingSecret);
-    let told = [(waits, Ready::TYPE.name), (is_blocked, Blocked::TYPE.name)].into_iter();
-    let messages = told.filter_map(|(is_told, type_)| conditions.get(type_).filter(|_| is_told));
-    messages.map(|known| known.message.clone()).find(|message| message.starts_with(start))
+        Found::NotYet | Found::Unlisted(_) => before.cloned(),
+    }
 }
 
 /// An admission policy, a quota or missing rights of Flux.
 fn denied_at_flux(&Situation { app, world, seen, .. }: &Situation<'_>) -> Option<Blocker> {
     if *seen == Reading::NoNews {
         // Flux looks again: until it has, what it said still holds. Other refusals are seen anew each time.
-        let told = told_before(app, Blocked::PolicyDenied).filter(|told| told.starts_with(FLUX_SAYS))?;
-        return Some(Blocker::AtFlux(Blocked::PolicyDenied, told));
+        let told = said_before(app, ComplaintAbout::Denial)?;
+        return Some(Blocker::SaidByFlux(ComplaintAbout::Denial, told));
     }
     let failure = seen.failure()?;
     let says = |word: &str| failure.message.contains(word);
@@ -420,6 +433,6 @@ fn denied_at_flux(&Situation { app, world, seen, .. }: &Situation<'_>) -> Option
     let hint = account.filter(|account| says(&format!(":{account}\" cannot"))).map(|account| {
         format!(". Flux works as ServiceAccount {account}: check that it exists, and what it may do.")
     });
-    let told = format!("{FLUX_SAYS}{}{}", failure.message, hint.unwrap_or_default());
-    is_denied.then_some(Blocker::AtFlux(Blocked::PolicyDenied, told))
+    let told = format!("Flux reports: {}{}", failure.message, hint.unwrap_or_default());
+    is_denied.then_some(Blocker::SaidByFlux(ComplaintAbout::Denial, told))
 }

@@ -33,7 +33,7 @@ use vworkspace_api::application_instance::{
     Mode,
 };
 
-use super::children::{self, Order, Suspension};
+use super::children::{self, DesiredRelease, Suspension};
 use super::looking;
 use super::observe::{Seen, World};
 use crate::endpoints::endpoints;
@@ -62,18 +62,6 @@ pub(super) fn plan(
     rules: &Rules,
     now: Timestamp,
 ) -> Plan<ApplicationInstanceStatus> {
-    let account = rules.default_service_account.as_deref();
-    plan_with(app, |app| Order::with_default_account(app, account), world, rules, now)
-}
-
-/// The same with another way to the order, for who has made it before.
-pub(super) fn plan_with<'a>(
-    app: &'a ApplicationInstance,
-    order: impl FnOnce(&'a ApplicationInstance) -> Result<Order<'a>, String>,
-    world: &World,
-    rules: &Rules,
-    now: Timestamp,
-) -> Plan<ApplicationInstanceStatus> {
     if app.metadata.deletion_timestamp.is_some() {
         return uninstall::plan(app, world, now);
     }
@@ -83,7 +71,7 @@ pub(super) fn plan_with<'a>(
     if world.source == Seen::NotYet {
         return first_look(app);
     }
-    managed(app, &order(app), world, rules, now)
+    managed(app, &DesiredRelease::of(app, &world.specs), world, rules, now)
 }
 
 /// What decides has not been seen yet: nothing is said before it is.
@@ -94,14 +82,14 @@ fn first_look(app: &ApplicationInstance) -> Plan<ApplicationInstanceStatus> {
 
 fn managed(
     app: &ApplicationInstance,
-    order: &Result<Order<'_>, String>,
+    desired: &Result<DesiredRelease<'_>, String>,
     world: &World,
     rules: &Rules,
     now: Timestamp,
 ) -> Plan<ApplicationInstanceStatus> {
-    let is_with_flux = order.as_ref().is_ok_and(|order| is_with_flux(world, order));
-    let approval = order.as_ref().map_or(Approval::NotNeeded, |order| {
-        approval::of(app, order, world, is_with_flux, &rules.approval_keys, now)
+    let is_with_flux = desired.as_ref().is_ok_and(|desired| is_with_flux(world, desired));
+    let approval = desired.as_ref().map_or(Approval::NotNeeded, |desired| {
+        approval::of(app, desired, world, is_with_flux, &rules.approval_keys, now)
     });
     let pausing = pause::of(app, world, now);
     let pause = pausing.pause.as_ref();
@@ -113,23 +101,23 @@ fn managed(
     let situation = |seen| Situation {
         app,
         world,
-        order: order.as_ref().map_err(String::as_str),
+        desired: desired.as_ref().map_err(String::as_str),
         seen,
         is_with_flux,
         approval: &approval,
     };
     let blocker = blocker::first(situation(&seen));
     // What was approved just now is noted before it goes out: who comes after a crash must know which chart that was.
-    let to_hand_over = order.as_ref().ok().filter(|_| !matches!(approval, Approval::Accepted(_)));
+    let to_hand_over = desired.as_ref().ok().filter(|_| !matches!(approval, Approval::Accepted(_)));
     let handover = Handover::of(app, world, to_hand_over, is_with_flux, pause, blocker.as_ref());
-    let candidate = candidate(order.as_ref().ok(), pause, blocker.as_ref());
+    let candidate = candidate(desired.as_ref().ok(), pause, blocker.as_ref());
     let is_free = pause.is_none() && !blocker.as_ref().is_some_and(Blocker::forbids_handing_over);
     // What Flux told before it was given the change says nothing about it.
     let (reading, blocker) = match handover.change {
         Change::GoesOut => (&Reading::Unseen, blocker::first(situation(&Reading::Unseen))),
         Change::WithFlux | Change::Waits => (&seen, blocker),
     };
-    let missing_secret = blocker::missing_secret(&situation(reading));
+    let awaited_secret = blocker::awaited_secret(&situation(reading));
     let is_released = matches!(reading, Reading::Released(_));
     let unreachable = chart_source::unreachable_source(world, rules.chart_unreachable_after);
     let drift = drift::current(app, world, now);
@@ -151,7 +139,7 @@ fn managed(
         failed_before: matches!(reading, Reading::SourceTrouble(_))
             .then(|| reading::failed_before(app, world))
             .flatten(),
-        missing_secret,
+        awaited_secret,
         is_secret_unseen: readiness::is_secret_unseen(world),
         certificate: readiness::missing_certificate(app, world, now),
         checks: readiness::checks(app, world),
@@ -227,20 +215,20 @@ impl Handover {
     fn of(
         app: &ApplicationInstance,
         world: &World,
-        order: Option<&Order<'_>>,
+        desired: Option<&DesiredRelease<'_>>,
         is_with_flux: bool,
         pause: Option<&Pause>,
         blocker: Option<&Blocker>,
     ) -> Self {
         let known = app.status.as_ref().and_then(|status| status.last_applied_chart.clone());
-        match (order, pause) {
-            (Some(order), None) if !blocker.is_some_and(Blocker::forbids_handing_over) => {
+        match (desired, pause) {
+            (Some(desired), None) if !blocker.is_some_and(Blocker::forbids_handing_over) => {
                 let is_kept_back = blocker.is_some_and(Blocker::keeps_the_change_back);
                 Self {
                     children: if is_with_flux {
-                        order.children_as_pinned(world.source.present())
+                        desired.children_as_pinned(world.source.present())
                     } else {
-                        order.children()
+                        desired.children()
                     },
                     deletions: outdated(world),
                     change: match (is_with_flux, is_kept_back) {
@@ -249,7 +237,7 @@ impl Handover {
                         (true, false) => Change::WithFlux,
                         (false, false) => Change::GoesOut,
                     },
-                    chart: if is_with_flux || !is_kept_back { Some(order.chart.into()) } else { known },
+                    chart: if is_with_flux || !is_kept_back { Some(desired.chart.into()) } else { known },
                 }
             }
             _ => Self {
@@ -275,9 +263,9 @@ fn as_paused(app: &ApplicationInstance, world: &World, pause: Option<&Pause>) ->
 }
 
 /// Finds out which chart there is to approve. By annotation we write only the status.
-fn candidate(order: Option<&Order<'_>>, pause: Option<&Pause>, blocker: Option<&Blocker>) -> Option<Child> {
+fn candidate(desired: Option<&DesiredRelease<'_>>, pause: Option<&Pause>, blocker: Option<&Blocker>) -> Option<Child> {
     let is_awaited = matches!(blocker, Some(Blocker::Before(Blocked::AwaitingApproval, _)));
-    order.filter(|_| is_awaited && pause != Some(&Pause::Annotated))?.candidate()
+    desired.filter(|_| is_awaited && pause != Some(&Pause::Annotated))?.candidate()
 }
 
 /// Sources of ours that the spec does not ask for any more, and the one that only found out what it would get.
@@ -289,10 +277,10 @@ fn outdated(world: &World) -> Vec<Deletion> {
 }
 
 /// Whether Flux already has what the spec asks for.
-fn is_with_flux(world: &World, order: &Order<'_>) -> bool {
-    let has_source = |source: &Source| children::source_asked_of(&source.metadata) == order.source();
-    let carries = |release: &HelmRelease| children::change_of(&release.metadata) == Some(order.change());
-    (order.referenced().is_some() || world.source.present().is_some_and(has_source))
+fn is_with_flux(world: &World, desired: &DesiredRelease<'_>) -> bool {
+    let has_source = |source: &Source| children::source_asked_of(&source.metadata) == desired.source();
+    let carries = |release: &HelmRelease| children::change_of(&release.metadata) == Some(desired.change());
+    (desired.referenced().is_some() || world.source.present().is_some_and(has_source))
         && world.release.present().is_some_and(carries)
 }
 

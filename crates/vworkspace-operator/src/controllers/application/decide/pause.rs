@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
-use conditions::{Reason, Said};
+use conditions::Said;
 use jiff::Timestamp;
 use kube::ResourceExt;
 use operator_kit::{Deed, Sight};
-use vworkspace_api::application_instance::{ApplicationInstance, MaintenanceWindow, Suspended};
+use vworkspace_api::application_instance::{
+    ApplicationInstance, MaintenanceWindow, OpenWindow, Suspended, WindowOrigin,
+};
 
 use super::quoting::said;
 use super::status::{Rule, rule};
@@ -26,35 +28,31 @@ pub(super) enum Pause {
     /// By its spec: its release is suspended too.
     Suspended,
     /// By a maintenance window: the same until it closes.
-    Window { origin: Origin, name: String, until: Option<Timestamp> },
+    Window { window: OpenWindow, until: Option<Timestamp> },
     /// By a maintenance window that was open when it was last understood: nobody knows whether it has closed.
-    LostWindow { origin: Origin, name: String, problem: String },
+    LostWindow { window: OpenWindow, problem: String },
 }
 
-/// Where a window comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Origin {
-    Policy,
-    Spec,
+fn in_words(OpenWindow { origin, name }: &OpenWindow) -> String {
+    let whose = match origin {
+        WindowOrigin::CatalogPolicy => "The catalog policy's",
+        WindowOrigin::Spec => "The spec's",
+    };
+    format!("{whose} maintenance window '{name}'")
 }
-
-impl Origin {
-    /// How the message about a window begins, up to its name. It is read again: see `told_window`.
-    fn words(self) -> &'static str {
-        match self {
-            Origin::Policy => "The catalog policy's maintenance window '",
-            Origin::Spec => "The spec's maintenance window '",
-        }
-    }
-}
-
-const IS_OPEN: &str = "' is open;";
-const WAS_OPEN: &str = "' was open, and";
 
 impl Pause {
     /// Whether Flux is to leave the release alone too.
     pub(super) fn suspends_the_release(&self) -> bool {
         matches!(self, Pause::Suspended | Pause::Window { .. } | Pause::LostWindow { .. })
+    }
+
+    /// The window that it is for.
+    pub(super) fn window(&self) -> Option<&OpenWindow> {
+        match self {
+            Pause::Window { window, .. } | Pause::LostWindow { window, .. } => Some(window),
+            Pause::Annotated | Pause::Suspended => None,
+        }
     }
 }
 
@@ -125,9 +123,10 @@ impl<'a> Windows<'a> {
 
     /// One of the policy is named before one of the spec, so that it is known if it gets lost.
     fn open(&self, name: String, until: Option<Timestamp>, now: Timestamp) -> Pause {
+        let open = |origin, name| Pause::Window { window: OpenWindow { origin, name }, until };
         match windows::open_now(&self.policy, now) {
-            Some(name) => Pause::Window { origin: Origin::Policy, name: name.to_owned(), until },
-            None => Pause::Window { origin: Origin::Spec, name, until },
+            Some(name) => open(WindowOrigin::CatalogPolicy, name.to_owned()),
+            None => open(WindowOrigin::Spec, name),
         }
     }
 }
@@ -135,29 +134,18 @@ impl<'a> Windows<'a> {
 /// The window for which the instance was last said to be paused, if it cannot be understood any more. What cannot be
 /// read never opens anything.
 fn lost_window(app: &ApplicationInstance, world: &World) -> Option<Pause> {
-    let (origin, name) = told_window(app)?;
+    let window = app.status.as_ref()?.open_window.as_ref()?;
+    let OpenWindow { origin, name } = window;
     let problem = match origin {
-        Origin::Policy => {
-            world.policy.hides_windows().filter(|_| !world.policy.knows_window(&name))?.to_string()
+        WindowOrigin::CatalogPolicy => {
+            world.policy.hides_windows().filter(|_| !world.policy.knows_window(name))?.to_string()
         }
-        Origin::Spec => {
-            let bad = windows::bad(&app.spec.maintenance_windows).find(|bad| bad.window == name)?;
+        WindowOrigin::Spec => {
+            let bad = windows::bad(&app.spec.maintenance_windows).find(|bad| bad.window == *name)?;
             format!("spec.{bad}")
         }
     };
-    Some(Pause::LostWindow { origin, name, problem })
-}
-
-/// The window that the instance was last said to be paused for.
-fn told_window(app: &ApplicationInstance) -> Option<(Origin, String)> {
-    let conditions = &app.status.as_ref()?.conditions;
-    conditions.read::<Suspended>().filter(|said| *said == Suspended::MaintenanceWindow)?;
-    let told = &conditions.get(Suspended::TYPE.name)?.message;
-    let origins = [Origin::Policy, Origin::Spec].into_iter();
-    let (origin, told) =
-        origins.filter_map(|origin| Some((origin, told.strip_prefix(origin.words())?))).next()?;
-    let (name, _) = told.split_once(IS_OPEN).or_else(|| told.split_once(WAS_OPEN))?;
-    Some((origin, name.to_owned()))
+    Some(Pause::LostWindow { window: window.clone(), problem })
 }
 
 /// Why somebody paused it.
@@ -219,21 +207,17 @@ pub(super) fn condition(pause: Option<&Pause>) -> (Suspended, String) {
         Some(Pause::Suspended) => {
             (Suspended::ManuallySuspended, "spec.suspend is true. Set it to false to go on.")
         }
-        Some(Pause::Window { origin, name, until }) => {
+        Some(Pause::Window { window, until }) => {
             let until = until.map_or("it is changed: it never closes".to_owned(), |until| until.to_string());
-            return (
-                Suspended::MaintenanceWindow,
-                format!("{}{name}{IS_OPEN} changes wait until {until}.", origin.words()),
-            );
+            let message = format!("{} is open; changes wait until {until}.", in_words(window));
+            return (Suspended::MaintenanceWindow, message);
         }
-        Some(Pause::LostWindow { origin, name, problem }) => {
-            return (
-                Suspended::MaintenanceWindow,
-                format!(
-                    "{}{name}{WAS_OPEN} cannot be read any more; changes wait until it can be, or is removed: {problem}.",
-                    origin.words()
-                ),
+        Some(Pause::LostWindow { window, problem }) => {
+            let message = format!(
+                "{} was open, and cannot be read any more; changes wait until it can be, or is removed: {problem}.",
+                in_words(window)
             );
+            return (Suspended::MaintenanceWindow, message);
         }
     };
     (reason, message.to_owned())

@@ -8,7 +8,7 @@ use vworkspace_api::application_instance::{
     ApplicationInstance, ApplicationInstanceStatus, Degraded, Deleting, Ready, Reconciling,
 };
 
-use super::status::{History, moment, unblocked};
+use super::status::{History, forget, moment, unblocked};
 use super::{pause, uninstall};
 
 pub(super) fn plan(app: &ApplicationInstance, now: Timestamp) -> Plan<ApplicationInstanceStatus> {
@@ -25,6 +25,8 @@ pub(super) fn plan(app: &ApplicationInstance, now: Timestamp) -> Plan<Applicatio
     let mut status = ApplicationInstanceStatus { conditions: draft.finish(), ..before };
     status.observed_generation = app.metadata.generation;
     status.last_reconcile_time = Some(Time(now));
+    forget(&mut status);
+    status.open_window = None;
     // It has no children to clean up after, unless it was managed before a rule forbade to become a placeholder.
     Plan { gone: uninstall::children_of(app), ..Plan::only_status(Finalizer::Release, status) }
 }

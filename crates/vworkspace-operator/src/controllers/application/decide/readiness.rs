@@ -165,8 +165,17 @@ fn standings(world: &World) -> impl Iterator<Item = Standing> {
     world.external_secrets.objects().iter().map(Promised::standing)
 }
 
-/// What deserves attention although everything runs; `None` while something of it is not known.
-pub(super) fn warnings(app: &ApplicationInstance, world: &World) -> Option<Vec<String>> {
+/// What deserves attention although everything runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Warnings {
+    /// In words.
+    pub(super) all: Vec<String>,
+    /// Whether the chart alone has given them.
+    pub(super) are_of_chart: bool,
+}
+
+/// `None` while something of it is not known.
+pub(super) fn warnings(app: &ApplicationInstance, world: &World) -> Option<Warnings> {
     let is_unlisted = matches!(world.external_secrets, Found::NotYet | Found::Unlisted(_));
     if is_unlisted || is_secret_unseen(world) {
         return None;
@@ -185,7 +194,8 @@ pub(super) fn warnings(app: &ApplicationInstance, world: &World) -> Option<Vec<S
         _ if !known.is_empty() => Vec::new(),
         ChartReading::Absent | ChartReading::Pending(_) | ChartReading::Done(_, None) => return None,
     };
-    Some(known.into_iter().chain(of_chart).collect())
+    let are_of_chart = known.is_empty() && !of_chart.is_empty();
+    Some(Warnings { all: known.into_iter().chain(of_chart).collect(), are_of_chart })
 }
 
 /// A Helm test that failed and is ignored.

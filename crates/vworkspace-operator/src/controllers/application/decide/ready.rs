@@ -37,7 +37,7 @@ fn chart_source(facts: &Facts<'_>) -> Option<Said<Ready>> {
 }
 
 fn missing_secret(facts: &Facts<'_>) -> Option<Said<Ready>> {
-    Some(Said::This(Ready::WaitingForSecret, facts.missing_secret.clone()?))
+    Some(Said::This(Ready::WaitingForSecret, facts.awaited_secret.as_ref()?.message().to_owned()))
 }
 
 fn missing_certificate(facts: &Facts<'_>) -> Option<Said<Ready>> {
@@ -105,8 +105,8 @@ fn warned(facts: &Facts<'_>) -> Option<Said<Ready>> {
     if facts.warnings.is_none() && facts.history.was_warned_by_chart {
         return Some(Said::AsBefore);
     }
-    let warnings = facts.warnings.as_ref().filter(|warnings| !warnings.is_empty())?;
-    let message = format!("{} Warning: {}.", runs(snapshot), warnings.join("; "));
+    let warnings = facts.warnings.as_ref().filter(|warnings| !warnings.all.is_empty())?;
+    let message = format!("{} Warning: {}.", runs(snapshot), warnings.all.join("; "));
     Some(Said::This(Ready::HelmReleaseReadyWithWarnings, message))
 }
 

@@ -1,18 +1,18 @@
 //! What the status says.
 
-use conditions::{Draft, Moment, Reason, Said, Subject};
+use conditions::{Draft, Moment, Said, Subject};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use tracing::debug;
 use vworkspace_api::application_instance::{
     ApplicationInstance, ApplicationInstanceStatus, AppliedChart, ApprovedChange, Blocked, Degraded,
-    Deleting, Endpoint, HelmReleaseRef, Ready, Reconciling, SuccessfulRelease,
+    Deleting, Endpoint, FluxComplaint, HelmReleaseRef, Ready, Reconciling, SuccessfulRelease,
 };
 
 use super::Change;
-use super::blocker::{self, Blocker};
+use super::blocker::{self, AwaitedSecret, Blocker};
 use super::pause::{self, Pause};
-use super::readiness::Checks;
+use super::readiness::{Checks, Warnings};
 use super::reading::{Failure, IN_PLACE, Reading};
 use super::{degraded, ready, reconciling};
 use crate::flux::Snapshot;
@@ -31,14 +31,14 @@ pub(super) struct Facts<'a> {
     /// What failed before a change whose chart cannot be fetched.
     pub(super) failed_before: Option<Failure>,
     /// The Secret or ConfigMap that the application waits for.
-    pub(super) missing_secret: Option<String>,
+    pub(super) awaited_secret: Option<AwaitedSecret>,
     /// A Secret may be missing too: nobody knows yet.
     pub(super) is_secret_unseen: bool,
     /// The certificate that the application waits for.
     pub(super) certificate: Option<String>,
     pub(super) checks: Checks,
     /// Not known while the chart has not been read.
-    pub(super) warnings: Option<Vec<String>>,
+    pub(super) warnings: Option<Warnings>,
     pub(super) drift: Option<String>,
     /// The chart source, if it has been unreachable for long.
     pub(super) unreachable: Option<String>,
@@ -66,9 +66,6 @@ pub(super) struct Facts<'a> {
 const CHECK_AWAITED: &str = "The first answer of the readiness checks is awaited.";
 const SECRET_AWAITED: &str = "A Secret that an ExternalSecret of the release promises is looked for.";
 
-/// How warnings of the chart begin; they are told after all others.
-const CHART_WARNINGS: [&str; 2] = ["the chart ", "values key "];
-
 pub(super) fn of(facts: &Facts<'_>) -> ApplicationInstanceStatus {
     let before = facts.app.status.clone().unwrap_or_default();
     let mut draft = Draft::next(before.conditions, moment(facts.app, facts.now));
@@ -93,6 +90,13 @@ pub(super) fn of(facts: &Facts<'_>) -> ApplicationInstanceStatus {
     status.install_attempted = facts.install_attempted;
     status.secret_values = facts.secret_values;
     status.chart_trouble = facts.reading.chart_trouble().cloned();
+    status.open_window = facts.pause.and_then(Pause::window).cloned();
+    status.flux_complaint = facts.flux_complaint();
+    status.missing_secret = match &facts.awaited_secret {
+        Some(AwaitedSecret::Promised(missing)) => Some(missing.clone()),
+        Some(AwaitedSecret::OfValues(_)) | None => None,
+    };
+    status.chart_warnings = facts.has_chart_warnings(&status);
     if facts.approved.is_some() {
         status.last_approved_change.clone_from(&facts.approved);
     }
@@ -166,10 +170,8 @@ impl History {
             has_word_of_flux: has_verdict_of_release
                 || matches!(ready, Some(Ready::HelmReleaseFailed | Ready::Installing | Ready::Upgrading)),
             has_verdict_of_release,
-            was_warned_by_chart: ready == Some(Ready::HelmReleaseReadyWithWarnings)
-                && conditions.get(Ready::TYPE.name).is_some_and(|known| {
-                    CHART_WARNINGS.iter().any(|first| known.message.contains(&format!(" Warning: {first}")))
-                }),
+            was_warned_by_chart: status.chart_warnings
+                && ready == Some(Ready::HelmReleaseReadyWithWarnings),
         }
     }
 
@@ -190,14 +192,32 @@ impl Facts<'_> {
         if self.checks == Checks::Pending {
             Some(CHECK_AWAITED)
         } else {
-            (self.is_secret_unseen && self.missing_secret.is_none()).then_some(SECRET_AWAITED)
+            (self.is_secret_unseen && self.awaited_secret.is_none()).then_some(SECRET_AWAITED)
         }
+    }
+
+    fn flux_complaint(&self) -> Option<FluxComplaint> {
+        let Some(Blocker::SaidByFlux(about, message)) = &self.blocker else { return None };
+        let generation = self.app.metadata.generation.unwrap_or_default();
+        Some(FluxComplaint { about: *about, generation, message: message.clone() })
+    }
+
+    /// Whether the status tells warnings of the chart and no others.
+    fn has_chart_warnings(&self, status: &ApplicationInstanceStatus) -> bool {
+        let is_warned = status.conditions.read() == Some(Ready::HelmReleaseReadyWithWarnings);
+        let are_of_chart = self.warnings.as_ref().map_or(status.chart_warnings, |known| known.are_of_chart);
+        is_warned && are_of_chart
     }
 
     /// Whether something has not been answered yet.
     pub(super) fn is_awaited(&self) -> bool {
         self.awaited().is_some()
     }
+}
+
+/// Forgets what was kept because it cannot be seen at every moment: nobody waits for it any more.
+pub(super) fn forget(status: &mut ApplicationInstanceStatus) {
+    (status.flux_complaint, status.missing_secret, status.chart_warnings) = (None, None, false);
 }
 
 pub(super) fn unblocked(history: History) -> Blocked {

@@ -11,7 +11,7 @@ use vworkspace_api::application_instance::{ApplicationInstance, ApplicationInsta
 
 use super::Rules;
 use crate::catalog_policy::CatalogPolicy;
-use crate::controllers::application::children::Order;
+use crate::controllers::application::children::{DesiredRelease, flux_specs};
 use crate::controllers::application::leftovers::{Left, Leftovers};
 use crate::controllers::application::observe::{ChartReading, Seen, World};
 use crate::flux::{Artifact, FluxCondition, HelmRelease, Snapshot, Source};
@@ -90,6 +90,7 @@ pub(crate) fn empty() -> World {
         values_object: None,
         leftovers: Leftovers::Known(Left::default()),
         restored_release: None,
+        specs: Err("nobody has asked".to_owned()),
         is_namespace_ending: false,
         has_rights_in_namespace_only: false,
         checks: Vec::new(),
@@ -97,11 +98,16 @@ pub(crate) fn empty() -> World {
     }
 }
 
+/// What is made of an instance where the flags name no account.
+pub(crate) fn desired(app: &ApplicationInstance) -> DesiredRelease<'_> {
+    DesiredRelease::of(app, &flux_specs(app, None)).unwrap()
+}
+
 /// The metadata of a child that carries the present change of its instance.
 pub(crate) fn owned(app: &ApplicationInstance) -> ObjectMeta {
-    let order = Order::of(app).unwrap();
-    let mut annotations = json!({"apps.vworkspace.io/change-digest": order.change()});
-    if let Some(source) = order.source() {
+    let desired = desired(app);
+    let mut annotations = json!({"apps.vworkspace.io/change-digest": desired.change()});
+    if let Some(source) = desired.source() {
         annotations["apps.vworkspace.io/source-digest"] = source.into();
     }
     serde_json::from_value(json!({

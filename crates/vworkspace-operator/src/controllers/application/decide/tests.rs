@@ -27,18 +27,29 @@ mod unlisted;
 use operator_kit::{Cause, Refusal, Sight};
 
 use super::testing::{
-    DIGEST_1_2, DIGEST_1_3, after, at_version, edited, empty, fetched, instance, new_release, noon, released,
+    DIGEST_1_2, DIGEST_1_3, after, at_version, desired, edited, empty, fetched, instance, new_release, noon, released,
     revision, rules, says, told, world,
 };
 use super::*;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use crate::catalog_policy::CatalogPolicy;
+use crate::controllers::application::children::flux_specs;
 use crate::controllers::application::observe::Drift;
 use crate::flux::{HelmRelease, Source};
 
 fn plan(app: &ApplicationInstance, world: &World, now: Timestamp) -> Plan<ApplicationInstanceStatus> {
-    super::plan(app, world, &rules(), now)
+    plan_by(&rules(), app, world, now)
+}
+
+fn plan_by(
+    rules: &Rules,
+    app: &ApplicationInstance,
+    world: &World,
+    now: Timestamp,
+) -> Plan<ApplicationInstanceStatus> {
+    let specs = flux_specs(app, rules.default_service_account.as_deref());
+    super::plan(app, &World { specs, ..world.clone() }, rules, now)
 }
 
 /// An instance whose version 1.2.0 runs and was reported.

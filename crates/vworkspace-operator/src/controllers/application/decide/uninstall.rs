@@ -12,7 +12,7 @@ use vworkspace_api::application_instance::{
 
 use super::chart_source::{SourceTrouble, source_trouble};
 use super::quoting::said;
-use super::status::{History, moment, unblocked};
+use super::status::{History, forget, moment, unblocked};
 use super::{pause, reading};
 use crate::controllers::application::OWNER_LABEL;
 use crate::controllers::application::children::{self, Suspension};
@@ -263,6 +263,8 @@ fn status(
     status.install_attempted = is_install_attempted(app, world);
     status.observed_generation = app.metadata.generation;
     status.last_reconcile_time = Some(Time(now));
+    forget(&mut status);
+    status.open_window = None;
     status
 }
 

@@ -9,6 +9,7 @@ use vworkspace_api::application_instance::{
     ApplicationInstanceStatus, Blocked, Degraded, Deleting, Ready, Reconciling, Suspended,
 };
 
+use super::status::forget;
 use crate::one_line::one_line;
 use crate::quotation::{Quotes, safe};
 
@@ -43,6 +44,7 @@ pub(in crate::controllers::application) fn unreadable(
     let mut status = ApplicationInstanceStatus { conditions: draft.finish(), ..before };
     status.observed_generation = Some(generation);
     status.last_reconcile_time = Some(Time(now));
+    forget(&mut status);
     status
 }
 

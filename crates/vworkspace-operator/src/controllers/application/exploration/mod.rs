@@ -352,16 +352,39 @@ fn nudge(seen: &Look<'_>) -> Write {
 /// Whether a status says something else; the time alone is nothing else.
 fn differs(before: Option<&ApplicationInstanceStatus>, after: &ApplicationInstanceStatus) -> bool {
     let Some(before) = before else { return *after != ApplicationInstanceStatus::default() };
-    before.conditions != after.conditions
-        || before.observed_generation != after.observed_generation
-        || before.helm_release_ref != after.helm_release_ref
-        || before.last_applied_chart != after.last_applied_chart
-        || before.last_successful_release != after.last_successful_release
-        || before.last_approved_change != after.last_approved_change
-        || before.endpoints != after.endpoints
-        || before.install_attempted != after.install_attempted
-        || before.secret_values != after.secret_values
-        || before.chart_trouble != after.chart_trouble
+    // Named one by one, so that a new field cannot be forgotten here.
+    let ApplicationInstanceStatus {
+        conditions,
+        observed_generation,
+        helm_release_ref,
+        last_applied_chart,
+        last_successful_release,
+        last_approved_change,
+        endpoints,
+        install_attempted,
+        secret_values,
+        chart_trouble,
+        open_window,
+        flux_complaint,
+        missing_secret,
+        chart_warnings,
+        sequence: _,
+        last_reconcile_time: _,
+    } = after;
+    before.conditions != *conditions
+        || before.observed_generation != *observed_generation
+        || before.helm_release_ref != *helm_release_ref
+        || before.last_applied_chart != *last_applied_chart
+        || before.last_successful_release != *last_successful_release
+        || before.last_approved_change != *last_approved_change
+        || before.endpoints != *endpoints
+        || before.install_attempted != *install_attempted
+        || before.secret_values != *secret_values
+        || before.chart_trouble != *chart_trouble
+        || before.open_window != *open_window
+        || before.flux_complaint != *flux_complaint
+        || before.missing_secret != *missing_secret
+        || before.chart_warnings != *chart_warnings
 }
 
 /// What was written comes back without what only its author knew.
@@ -378,6 +401,10 @@ fn as_read_back(status: &ApplicationInstanceStatus) -> ApplicationInstanceStatus
         install_attempted: status.install_attempted,
         secret_values: status.secret_values,
         chart_trouble: status.chart_trouble.clone(),
+        open_window: status.open_window.clone(),
+        flux_complaint: status.flux_complaint.clone(),
+        missing_secret: status.missing_secret.clone(),
+        chart_warnings: status.chart_warnings,
         last_reconcile_time: status.last_reconcile_time.clone(),
     }
 }

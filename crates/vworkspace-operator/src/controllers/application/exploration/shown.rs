@@ -1,6 +1,7 @@
 //! What the caches show, as `decide` reads it.
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -12,8 +13,8 @@ use vworkspace_api::application_instance::{ApplicationInstance, ApplicationInsta
 use super::flux::{Action, FetchFailed, Mark, Ready, Reconciling, Release, Released, Remediated, Trouble};
 use super::world::{Change, Config, Instance, Memory, Running, Spec};
 use super::{ApplicationPlan, Look, flux, newest};
-use crate::controllers::application::children::{Order, Specs};
-use crate::controllers::application::decide::testing::{empty, instance, noon, rules};
+use crate::controllers::application::children::{FluxSpecs, flux_specs};
+use crate::controllers::application::decide::testing::{desired, empty, instance, noon, rules};
 use crate::controllers::application::decide::{self, Rules};
 use crate::controllers::application::leftovers::{Left, Leftovers};
 use crate::controllers::application::observe::{
@@ -43,7 +44,7 @@ pub(super) struct Desk {
     /// The digests of each change and of what it asks of the source.
     digests: Vec<(String, String)>,
     /// What Flux is given for it.
-    specs: Vec<Specs>,
+    specs: Vec<Result<Arc<FluxSpecs>, String>>,
     values: [Values; 3],
     check: NamedCheck,
     pub(super) app: ApplicationInstance,
@@ -90,9 +91,9 @@ impl Desk {
         };
         for change in Change::all() {
             desk.ask_for(change);
-            let order = Order::of(&desk.app).unwrap();
-            desk.digests.push((order.change().to_owned(), order.source().unwrap().to_owned()));
-            desk.specs.push(order.into_bare_specs());
+            let desired = desired(&desk.app);
+            desk.digests.push((desired.change().to_owned(), desired.source().unwrap().to_owned()));
+            desk.specs.push(flux_specs(&desk.app, None));
         }
         desk
     }
@@ -110,8 +111,8 @@ impl Desk {
 
     pub(super) fn decide(&mut self, seen: &Look<'_>, memory: &Memory, now: i64) -> ApplicationPlan {
         self.show(seen, memory);
-        let specs = &self.specs[seen.app.spec.change.index()];
-        decide::plan_with(&self.app, |app| Order::again(app, specs), &self.world, &self.rules, time(now))
+        self.world.specs.clone_from(&self.specs[seen.app.spec.change.index()]);
+        decide::plan(&self.app, &self.world, &self.rules, time(now))
     }
 
     fn show(&mut self, seen: &Look<'_>, memory: &Memory) {

@@ -18,7 +18,7 @@ fn approver() -> (SigningKey, Rules) {
 }
 
 fn decided(app: &ApplicationInstance, world: &World) -> InstancePlan {
-    super::super::plan(app, world, &approver().1, noon())
+    plan_by(&approver().1, app, world, noon())
 }
 
 /// The digest that the message asks to approve.
@@ -115,10 +115,10 @@ fn a_change_that_needs_approval_waits_for_a_claim_about_exactly_it() {
 fn another_default_account_is_a_change_that_waits_for_its_approval() {
     let (_, rules) = approver();
     let (app, world) = with("approvals", json!({"required": true}));
-    let before = super::super::plan(&app, &world, &rules, noon());
+    let before = plan_by(&rules, &app, &world, noon());
     assert_conditions!(before, { Blocked: False/NotBlocked, Reconciling: False/Stable });
     let rules = Rules { default_service_account: Some("tenant".to_owned()), ..rules };
-    let waiting = super::super::plan(&app, &world, &rules, noon());
+    let waiting = plan_by(&rules, &app, &world, noon());
     assert_conditions!(waiting, { Blocked: True/AwaitingApproval, Ready: True/HelmReleaseReady, Reconciling: True/ChangePending });
     assert_eq!(names(&waiting), ["OCIRepository shop/web-candidate"]);
 }
@@ -195,7 +195,7 @@ fn an_approval_is_compared_when_the_change_goes_out_and_not_when_it_was_given() 
     assert!(inside.interests.iter().any(|interest| interest.kind() == "Secret"), "it may still change");
     let app = after(app, &inside);
     let later = |world: &World| {
-        super::super::plan(&app, world, &approver().1, "2026-01-01T13:00:00Z".parse().unwrap())
+        plan_by(&approver().1, &app, world, "2026-01-01T13:00:00Z".parse().unwrap())
     };
     assert!(later(&world).status.last_approved_change.is_some());
     let values = Some(Version { uid: "s".to_owned(), resource_version: "8".to_owned() });

@@ -143,8 +143,8 @@ fn a_new_version_is_upgrading_as_soon_as_it_is_handed_to_flux() {
 fn a_release_with_the_label_of_a_change_does_not_carry_it_without_its_whole_digest() {
     let (app, known) = running();
     let Sight::Present(with_flux) = known.release.clone() else { panic!("no release") };
-    let order = Order::of(&app).unwrap();
-    let (change, label) = (order.change(), order.change().get(..16).unwrap());
+    let desired = desired(&app);
+    let (change, label) = (desired.change(), desired.change().get(..16).unwrap());
     let forged = format!("{label}{}", "0".repeat(48));
     // What the release has as label and as annotation, and whether it is handed over again.
     let table = [

@@ -3,7 +3,6 @@
 use serde_json::json;
 
 use super::*;
-use crate::controllers::application::children::Order;
 
 const LEAK: &str = "Helm upgrade failed for release shop/web: invalid token \"hunter2\"";
 
@@ -24,7 +23,7 @@ fn leaks(plan: &Plan<ApplicationInstanceStatus>) -> bool {
 
 /// As it is handed over for an instance.
 fn as_ordered(app: &ApplicationInstance, mut release: HelmRelease) -> HelmRelease {
-    let children = Order::of(app).unwrap().children();
+    let children = desired(app).children();
     release.spec = children.last().unwrap().at("/spec").unwrap().clone();
     release.metadata.annotations = new_release(app).metadata.annotations;
     release
