@@ -48,12 +48,12 @@ impl<K: Kind> ConditionSet<K> {
     pub fn set<R: Reason<Kind = K>>(&mut self, reason: R, message: impl Into<String>, at: Moment) {
         const { K::VOCABULARY.must_declare(&R::TYPE) };
         let said = reason.entry();
-        let same = |row: &&Entry| row.type_ == said.type_ && row.matches(said.status, said.reason);
-        // `conditions!` makes no reason without a row; for any other the type stays unsaid, and kstatus is told so.
-        if let Some(row) = R::TYPE.entries.iter().find(same) {
+        let same = |entry: &&Entry| entry.type_ == said.type_ && entry.matches(said.status, said.reason);
+        // `conditions!` makes no reason without an entry; for any other the type stays unsaid, and kstatus is told so.
+        if let Some(entry) = R::TYPE.entries.iter().find(same) {
             self.begin(at);
             self.withdraw();
-            self.put(row, message.into(), at);
+            self.put(entry, message.into(), at);
         }
     }
 
@@ -128,9 +128,9 @@ impl<K: Kind> ConditionSet<K> {
             else {
                 continue;
             };
-            let row = type_.entries.iter().find(|entry| entry.matches(known.status, &known.reason));
-            if let (Some(row), message) = (row, known.message.clone()) {
-                self.put(row, message, at);
+            let entry = type_.entries.iter().find(|entry| entry.matches(known.status, &known.reason));
+            if let (Some(entry), message) = (entry, known.message.clone()) {
+                self.put(entry, message, at);
             }
         }
     }

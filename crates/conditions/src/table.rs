@@ -1,9 +1,9 @@
-//! How a vocabulary is written down: one table per condition type, one row per reason.
+//! How a vocabulary is written down: one table per condition type, one entry per reason.
 
 /// Declares everything that one condition type of one kind can say, as an enum that implements
 /// [`Reason`](crate::Reason).
 ///
-/// A row is `Status Reason origin "since" { meaning, look, fix }`, with `was [..]` before the brace for former names.
+/// An entry is `Status Reason origin "since" { meaning, look, fix }`, with `was [..]` before the brace for former names.
 /// `repeats` lists reasons that have their texts in another type of the kind.
 ///
 /// ```
@@ -48,7 +48,7 @@
 ///         short_names: &["pot"],
 ///         look: &["kubectl describe teapot -n {namespace} {name}"],
 ///         types: &[Ready::TABLE, Blocked::TABLE],
-///         reads: &[Reads::Stalled(Blocked::NoWater.row())],
+///         reads: &[Reads::Stalled(Blocked::NoWater.entry())],
 ///         unobserved: &kstatus::NOT_YET_OBSERVED,
 ///     };
 /// }
@@ -61,7 +61,7 @@
 /// assert_eq!(conditions.get("Stalled").unwrap().reason, "NoWater");
 /// ```
 ///
-/// What does not compile: a row that the API server would refuse or that explains nothing ([`Entry::checked`]), and a
+/// What does not compile: an entry that the API server would refuse or that explains nothing ([`Entry::checked`]), and a
 /// table that the kind's vocabulary does not list. `tests/does_not_compile` of `vworkspace-api` shows each.
 ///
 /// [`Entry::checked`]: crate::Entry::checked
@@ -99,12 +99,12 @@ macro_rules! conditions {
             pub const TABLE: $crate::ConditionType = $crate::ConditionType {
                 name: stringify!($Type),
                 about: concat!($($about),+),
-                entries: &[$(*Self::$Reason.row(),)* $($(*Self::$Again.row(),)+)?],
+                entries: &[$(*Self::$Reason.entry(),)* $($(*Self::$Again.entry(),)+)?],
             };
 
             /// Status, reason and texts, also in constants.
             #[must_use]
-            pub const fn row(self) -> &'static $crate::Entry {
+            pub const fn entry(self) -> &'static $crate::Entry {
                 match self {
                     $(
                         Self::$Reason => const {
@@ -125,7 +125,7 @@ macro_rules! conditions {
                     )*
                     $($(
                         Self::$Again => const {
-                            &$Source::$Again.row().repeated(stringify!($Type), $crate::Status::$again_status)
+                            &$Source::$Again.entry().repeated(stringify!($Type), $crate::Status::$again_status)
                         },
                     )+)?
                 }
@@ -145,7 +145,7 @@ macro_rules! conditions {
             const ALL: &'static [Self] = &[$(Self::$Reason,)* $($(Self::$Again,)+)?];
 
             fn entry(self) -> &'static $crate::Entry {
-                self.row()
+                self.entry()
             }
         }
     };

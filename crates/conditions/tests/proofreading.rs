@@ -19,7 +19,7 @@ pub enum Cup {}
 impl Kind for Cup {
     const VOCABULARY: &'static Vocabulary = &Vocabulary {
         types: &[Chipped::TABLE],
-        reads: &[Reads::Stalled(Reconciling::Heating.row())],
+        reads: &[Reads::Stalled(Reconciling::Heating.entry())],
         ..*Teapot::VOCABULARY
     };
 }
@@ -66,8 +66,8 @@ fn each_problem_is_named() {
 #[test]
 fn a_command_in_prose_stands_between_backticks_at_the_end_of_a_sentence() {
     let about = |resolve: &'static str| {
-        let entry = Entry { resolve, ..*kitchen::Blocked::NoTea.row() };
-        let entries = Box::leak(Box::new([entry, *kitchen::Blocked::NotBlocked.row()]));
+        let entry = Entry { resolve, ..*kitchen::Blocked::NoTea.entry() };
+        let entries = Box::leak(Box::new([entry, *kitchen::Blocked::NotBlocked.entry()]));
         let types = Box::leak(Box::new([ConditionType { name: "Blocked", about: "", entries }]));
         problems(&Vocabulary { types, reads: &[], ..*Teapot::VOCABULARY })
     };
@@ -79,11 +79,11 @@ fn a_command_in_prose_stands_between_backticks_at_the_end_of_a_sentence() {
 
 #[test]
 fn the_added_types_are_read_too_and_nothing_may_stand_twice() {
-    const LINE: Reads = Reads::Reconciling(kitchen::Blocked::NoTea.row());
+    const LINE: Reads = Reads::Reconciling(kitchen::Blocked::NoTea.entry());
     const ALIAS: &[Entry] =
-        &[Entry { was: &["Stable"], ..*kitchen::Blocked::NoTea.row() }, *kitchen::Blocked::NotBlocked.row()];
+        &[Entry { was: &["Stable"], ..*kitchen::Blocked::NoTea.entry() }, *kitchen::Blocked::NotBlocked.entry()];
     const CLASH: &[ConditionType] = &[ConditionType { name: "Blocked", about: "", entries: ALIAS }];
-    let [alias, ..] = ALIAS else { panic!("it has a row") };
+    let [alias, ..] = ALIAS else { panic!("it has an entry") };
     let reads = &[Reads::Reconciling(alias)];
     let found =
         problems(&Vocabulary { types: CLASH, reads: Box::leak(Box::new(*reads)), ..*Teapot::VOCABULARY });
@@ -95,17 +95,17 @@ fn the_added_types_are_read_too_and_nothing_may_stand_twice() {
 
 #[test]
 fn silence_is_spoken_for_by_a_word_that_keeps_kstatus_waiting() {
-    let found = problems(&Vocabulary { unobserved: Reconciling::Stable.row(), ..*Kettle::VOCABULARY });
+    let found = problems(&Vocabulary { unobserved: Reconciling::Stable.entry(), ..*Kettle::VOCABULARY });
     assert_eq!(found, ["Kettle: Reconciling/Stable cannot stand for silence"]);
     let found = problems(&Vocabulary { unobserved: &kstatus::NOT_YET_OBSERVED, ..*Kettle::VOCABULARY });
     assert_eq!(found, ["Kettle: Reconciling/NotYetObserved cannot stand for silence"]);
-    let found = problems(&Vocabulary { unobserved: Reconciling::Heating.row(), ..*Teapot::VOCABULARY });
+    let found = problems(&Vocabulary { unobserved: Reconciling::Heating.entry(), ..*Teapot::VOCABULARY });
     assert_eq!(found, ["Teapot: Reconciling/Heating cannot stand for silence"]);
 }
 
 #[test]
 fn a_type_that_never_holds_is_one_sided_too() {
-    const NEVER: &[Entry] = &[*kitchen::Blocked::NotBlocked.row()];
+    const NEVER: &[Entry] = &[*kitchen::Blocked::NotBlocked.entry()];
     let types = &[ConditionType { name: "Never", about: "", entries: NEVER }];
     let found = problems(&Vocabulary { types, reads: &[], ..*Teapot::VOCABULARY });
     assert_eq!(found, ["Teapot: Never cannot say both that it holds and that it does not"]);

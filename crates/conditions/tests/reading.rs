@@ -59,7 +59,7 @@ fn a_reason_made_by_hand_cannot_say_what_its_table_does_not() {
         const TYPE: ConditionType = Ready::TABLE;
         const ALL: &'static [Self] = &[Foreign];
         fn entry(self) -> &'static Entry {
-            Blocked::NotBlocked.row()
+            Blocked::NotBlocked.entry()
         }
     }
     let mut pot = ConditionSet::<Teapot>::new();

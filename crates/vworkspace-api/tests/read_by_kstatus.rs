@@ -43,7 +43,7 @@ fn a_failed_release_fails_only_when_its_retries_are_used_up() {
 
 #[test]
 fn only_blockers_that_a_person_must_remove_fail_an_application() {
-    for blocker in app::Blocked::ALL.iter().filter(|blocker| blocker.row().status == Status::True) {
+    for blocker in app::Blocked::ALL.iter().filter(|blocker| blocker.entry().status == Status::True) {
         let blocked = app(app::Ready::Blocked, app::Reconciling::ChangePending).and(*blocker).kstatus();
         let expected = match blocker {
             app::Blocked::InvalidSpec => "Failed/InvalidSpec",
@@ -66,7 +66,7 @@ fn an_application_that_is_installed_or_waits_for_something_is_in_progress() {
 #[test]
 fn an_application_cannot_be_stable_while_its_ready_waits() {
     use app::Ready;
-    for ready in Ready::ALL.iter().filter(|ready| ready.row().status != Status::True) {
+    for ready in Ready::ALL.iter().filter(|ready| ready.entry().status != Status::True) {
         let expected = match ready {
             Ready::HelmReleaseFailed => "Failed/HelmReleaseFailed",
             // The spec has been carried out; what it made does not answer.
@@ -93,8 +93,8 @@ fn an_operation_that_has_not_ended_is_in_progress() {
     assert_eq!(operation().kstatus(), "InProgress/AdmissionPassed");
     assert_eq!(operation().and(op::Running::EngineStarted).kstatus(), "InProgress/EngineStarted");
     assert_eq!(operation().and(op::Accepted::ValidationFailed).kstatus(), "InProgress/ValidationFailed");
-    for blocker in op::Blocked::ALL.iter().filter(|blocker| blocker.row().status == Status::True) {
-        let expected = format!("InProgress/{}", blocker.row().reason);
+    for blocker in op::Blocked::ALL.iter().filter(|blocker| blocker.entry().status == Status::True) {
+        let expected = format!("InProgress/{}", blocker.entry().reason);
         assert_eq!(operation().and(*blocker).kstatus(), expected);
     }
 }
@@ -107,9 +107,9 @@ fn an_operation_that_succeeded_is_current() {
 
 #[test]
 fn an_operation_that_failed_or_was_cancelled_is_failed() {
-    for failure in op::Failed::ALL.iter().filter(|failure| failure.row().status == Status::True) {
+    for failure in op::Failed::ALL.iter().filter(|failure| failure.entry().status == Status::True) {
         let ended = operation().and(op::Running::EngineFinished).and(*failure);
-        assert_eq!(ended.kstatus(), format!("Failed/{}", failure.row().reason));
+        assert_eq!(ended.kstatus(), format!("Failed/{}", failure.entry().reason));
     }
     assert_eq!(operation().and(op::Cancelled::UserCancelled).kstatus(), "Failed/UserCancelled");
     let superseded =

@@ -58,11 +58,11 @@ impl Kind for Teapot {
         look: &["kubectl describe teapot -n {namespace} {name}"],
         types: &[Ready::TABLE, Blocked::TABLE],
         reads: &[
-            Reads::Stalled(Blocked::NoWater.row()),
-            Reads::Stalled(Ready::NoWater.row()),
-            Reads::Current(Ready::Brewed.row()),
-            Reads::Reconciling(Blocked::NoTea.row()),
-            Reads::Reconciling(Ready::Brewing.row()),
+            Reads::Stalled(Blocked::NoWater.entry()),
+            Reads::Stalled(Ready::NoWater.entry()),
+            Reads::Current(Ready::Brewed.entry()),
+            Reads::Reconciling(Blocked::NoTea.entry()),
+            Reads::Reconciling(Ready::Brewing.entry()),
         ],
         unobserved: &kstatus::NOT_YET_OBSERVED,
     };
@@ -103,13 +103,13 @@ pub mod kettle {
             look: &["kubectl describe kettle -n {namespace} {name}"],
             types: &[Reconciling::TABLE, Broken::TABLE],
             reads: &[
-                Reads::Stalled(Broken::Leaks.row()),
-                Reads::Reconciling(Reconciling::Heating.row()),
-                Reads::Reconciling(Reconciling::NotLookedAt.row()),
-                Reads::Stalled(Broken::FuseBlown.row()),
-                Reads::Reconciling(Broken::Descaling.row()),
+                Reads::Stalled(Broken::Leaks.entry()),
+                Reads::Reconciling(Reconciling::Heating.entry()),
+                Reads::Reconciling(Reconciling::NotLookedAt.entry()),
+                Reads::Stalled(Broken::FuseBlown.entry()),
+                Reads::Reconciling(Broken::Descaling.entry()),
             ],
-            unobserved: Reconciling::NotLookedAt.row(),
+            unobserved: Reconciling::NotLookedAt.entry(),
         };
     }
 }

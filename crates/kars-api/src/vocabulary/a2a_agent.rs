@@ -23,12 +23,12 @@ impl Kind for A2AAgent {
         look: &[DESCRIBE],
         types: &[Ready::TABLE, Progressing::TABLE],
         reads: &[
-            Reads::Stalled(Ready::SpecInvalid.row()),
-            Reads::Reconciling(Progressing::Creating.row()),
-            Reads::Reconciling(Progressing::Reconciling.row()),
-            Reads::Reconciling(Ready::Failed.row()),
-            Reads::Reconciling(Ready::Creating.row()),
-            Reads::Reconciling(Ready::Reconciling.row()),
+            Reads::Stalled(Ready::SpecInvalid.entry()),
+            Reads::Reconciling(Progressing::Creating.entry()),
+            Reads::Reconciling(Progressing::Reconciling.entry()),
+            Reads::Reconciling(Ready::Failed.entry()),
+            Reads::Reconciling(Ready::Creating.entry()),
+            Reads::Reconciling(Ready::Reconciling.entry()),
         ],
         unobserved: &NOT_YET_OBSERVED,
     };

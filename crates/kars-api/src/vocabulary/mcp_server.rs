@@ -23,11 +23,11 @@ impl Kind for McpServer {
         look: &[DESCRIBE],
         types: &[Ready::TABLE, Progressing::TABLE],
         reads: &[
-            Reads::Stalled(Ready::SpecInvalid.row()),
-            Reads::Reconciling(Progressing::Reconciling.row()),
-            Reads::Reconciling(Ready::DependencyMissing.row()),
-            Reads::Reconciling(Ready::Failed.row()),
-            Reads::Reconciling(Ready::Reconciling.row()),
+            Reads::Stalled(Ready::SpecInvalid.entry()),
+            Reads::Reconciling(Progressing::Reconciling.entry()),
+            Reads::Reconciling(Ready::DependencyMissing.entry()),
+            Reads::Reconciling(Ready::Failed.entry()),
+            Reads::Reconciling(Ready::Reconciling.entry()),
         ],
         unobserved: &NOT_YET_OBSERVED,
     };

@@ -24,12 +24,12 @@ impl Kind for TrustGraph {
         look: &[DESCRIBE],
         types: &[Ready::TABLE, Progressing::TABLE, Degraded::TABLE],
         reads: &[
-            Reads::Stalled(Degraded::SpecInvalid.row()),
-            Reads::Stalled(Ready::SpecInvalid.row()),
-            Reads::Reconciling(Progressing::Reconciling.row()),
-            Reads::Reconciling(Degraded::Failed.row()),
-            Reads::Reconciling(Ready::Failed.row()),
-            Reads::Reconciling(Ready::Reconciling.row()),
+            Reads::Stalled(Degraded::SpecInvalid.entry()),
+            Reads::Stalled(Ready::SpecInvalid.entry()),
+            Reads::Reconciling(Progressing::Reconciling.entry()),
+            Reads::Reconciling(Degraded::Failed.entry()),
+            Reads::Reconciling(Ready::Failed.entry()),
+            Reads::Reconciling(Ready::Reconciling.entry()),
         ],
         unobserved: &NOT_YET_OBSERVED,
     };

@@ -17,7 +17,7 @@ impl Reason for Stalled {
     const ALL: &[Self] = &[Stalled];
 
     fn entry(self) -> &'static Entry {
-        Ready::HelmReleaseReady.row()
+        Ready::HelmReleaseReady.entry()
     }
 }
 

@@ -10,7 +10,7 @@ impl Reason for Mine {
     const ALL: &[Self] = &[Mine];
 
     fn entry(self) -> &'static Entry {
-        Ready::HelmReleaseReady.row()
+        Ready::HelmReleaseReady.entry()
     }
 }
 

@@ -301,7 +301,7 @@ fn not_ready(other: &ApplicationInstance) -> Option<String> {
     }
     match status.and_then(|status| status.conditions.read::<Ready>()) {
         Some(Ready::HelmReleaseReady | Ready::HelmReleaseReadyWithWarnings | Ready::Placeholder) => None,
-        Some(reason) => Some(format!("is not ready: {}", reason.row().reason)),
+        Some(reason) => Some(format!("is not ready: {}", reason.entry().reason)),
         None => Some("is not ready".to_owned()),
     }
 }

@@ -28,7 +28,7 @@ pub(super) const RULES: &[Rule<Ready>] = &[
 fn blocked_before_install(facts: &Facts<'_>) -> Option<Said<Ready>> {
     let (reason, message) = facts.blocked().filter(|(reason, _)| *reason != Blocked::MissingSecret)?;
     (!facts.history.was_released)
-        .then(|| Said::This(Ready::Blocked, format!("{}: {message}", reason.row().reason)))
+        .then(|| Said::This(Ready::Blocked, format!("{}: {message}", reason.entry().reason)))
 }
 
 fn chart_source(facts: &Facts<'_>) -> Option<Said<Ready>> {

@@ -35,7 +35,7 @@ fn waits(facts: &Facts<'_>) -> Option<Said<Reconciling>> {
         (Some(Blocker::NotWritten(message)), _) => message.clone(),
         (_, Some(_)) => RESUMED.to_owned(),
         (Some(blocker), None) => blocker.condition().map_or_else(String::new, |(reason, message)| {
-            format!("The change waits: {}: {message}", reason.row().reason)
+            format!("The change waits: {}: {message}", reason.entry().reason)
         }),
         (None, None) => "The change waits.".to_owned(),
     };

@@ -27,7 +27,7 @@ pub(in crate::controllers::application) fn unreadable(
         "The object cannot be read: {}. Correct it, or upgrade the operator if it is older than the CRD.",
         one_line(&safe(why, Quotes::Trusted), LONGEST)
     );
-    draft.say(Ready::Blocked, format!("{}: {message}", Blocked::InvalidSpec.row().reason));
+    draft.say(Ready::Blocked, format!("{}: {message}", Blocked::InvalidSpec.entry().reason));
     draft.say(Blocked::InvalidSpec, message);
     draft.say(Reconciling::Stable, "Nothing is done for an object that cannot be read.");
     if draft.read::<Degraded>().is_none() {
