@@ -124,7 +124,7 @@ fn decided(
             entries.push(entry.repeated(type_, Status::True));
         }
     }
-    entries.extend(others.iter().map(|other| Entry { investigate: vocabulary.look, ..**other }));
+    entries.extend(others.iter().map(|other| Entry { investigate: vocabulary.investigate, ..**other }));
     entries
 }
 

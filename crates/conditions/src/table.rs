@@ -3,7 +3,7 @@
 /// Declares everything that one condition type of one kind can say, as an enum that implements
 /// [`Reason`](crate::Reason).
 ///
-/// An entry is `Status Reason origin "since" { meaning, look, fix }`, with `was [..]` before the brace for former names.
+/// An entry is `Status Reason origin "since" { meaning, investigate, resolve }`, with `was [..]` before the brace for former names.
 /// `repeats` lists reasons that have their texts in another type of the kind.
 ///
 /// ```
@@ -16,8 +16,8 @@
 ///     Ready for Teapot {
 ///         True Brewed seed "0.1.0" {
 ///             meaning: "The tea has drawn for as long as it should.",
-///             look: ["kubectl get teapot -n {namespace} {name}"],
-///             fix: "Nothing to do: drink it.",
+///             investigate: ["kubectl get teapot -n {namespace} {name}"],
+///             resolve: "Nothing to do: drink it.",
 ///         }
 ///     }
 ///     repeats { False NoWater of Blocked }
@@ -28,13 +28,13 @@
 ///     Blocked for Teapot {
 ///         True NoWater seed "0.1.0" was ["Dry"] {
 ///             meaning: "The pot is empty.",
-///             look: ["kubectl describe teapot -n {namespace} {name}"],
-///             fix: "Fill it.",
+///             investigate: ["kubectl describe teapot -n {namespace} {name}"],
+///             resolve: "Fill it.",
 ///         }
 ///         False NotBlocked ours "0.1.0" {
 ///             meaning: "Nothing stands in the way.",
-///             look: ["kubectl describe teapot -n {namespace} {name}"],
-///             fix: "Nothing to do.",
+///             investigate: ["kubectl describe teapot -n {namespace} {name}"],
+///             resolve: "Nothing to do.",
 ///         }
 ///     }
 /// }
@@ -46,7 +46,7 @@
 ///         kind: "Teapot",
 ///         plural: "teapots",
 ///         short_names: &["pot"],
-///         look: &["kubectl describe teapot -n {namespace} {name}"],
+///         investigate: &["kubectl describe teapot -n {namespace} {name}"],
 ///         types: &[Ready::TABLE, Blocked::TABLE],
 ///         reads: &[Reads::Stalled(Blocked::NoWater.entry())],
 ///         unobserved: &kstatus::NOT_YET_OBSERVED,
@@ -73,8 +73,8 @@ macro_rules! conditions {
             $(
                 $status:ident $Reason:ident $origin:ident $since:literal $(was [$($was:literal),+])? {
                     meaning: $meaning:literal,
-                    look: [$($look:expr),+ $(,)?],
-                    fix: $fix:literal $(,)?
+                    investigate: [$($investigate:expr),+ $(,)?],
+                    resolve: $resolve:literal $(,)?
                 }
             )*
         }
@@ -113,8 +113,8 @@ macro_rules! conditions {
                                 status: $crate::Status::$status,
                                 reason: stringify!($Reason),
                                 meaning: $meaning,
-                                investigate: &[$($look),+],
-                                resolve: $fix,
+                                investigate: &[$($investigate),+],
+                                resolve: $resolve,
                                 since: $since,
                                 origin: $crate::conditions!(@origin $origin),
                                 was: &[$($($was),+)?],

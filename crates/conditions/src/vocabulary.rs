@@ -128,7 +128,7 @@ pub struct Vocabulary {
     /// The short names that kubectl knows.
     pub short_names: &'static [&'static str],
     /// Commands that show an object of this kind with its status, with `{namespace}` and `{name}` to fill in.
-    pub look: &'static [&'static str],
+    pub investigate: &'static [&'static str],
     /// The types in the order in which a status lists them, without those that [`kstatus`] adds.
     pub types: &'static [ConditionType],
     /// What decides how kstatus reads an object, most decisive first.

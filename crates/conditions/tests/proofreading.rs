@@ -29,13 +29,13 @@ conditions! {
     Chipped for Cup {
         True Cracked seed "0.1.0" was ["Old"] {
             meaning: "It leaks",
-            look: ["look at {namespace}/{pot}"],
-            fix: "Glue it with {glue}.",
+            investigate: ["look at {namespace}/{pot}"],
+            resolve: "Glue it with {glue}.",
         }
         True Broken seed "0.1.0" was ["Old"] {
             meaning: "It is in  pieces.",
-            look: ["kubectl get teapot -n {namespace} {name} -o jsonpath='{.spec}'"],
-            fix: "Buy one: kubectl create cup.",
+            investigate: ["kubectl get teapot -n {namespace} {name} -o jsonpath='{.spec}'"],
+            resolve: "Buy one: kubectl create cup.",
         }
     }
 }

@@ -10,18 +10,18 @@ conditions! {
     Ready for Teapot {
         True Brewed seed "0.1.0" {
             meaning: "The tea has drawn for as long as it should.",
-            look: ["kubectl get teapot -n {namespace} {name}"],
-            fix: "Nothing to do: drink it.",
+            investigate: ["kubectl get teapot -n {namespace} {name}"],
+            resolve: "Nothing to do: drink it.",
         }
         False Brewing seed "0.1.0" {
             meaning: "It draws.",
-            look: ["kubectl get teapot -n {namespace} {name}"],
-            fix: "Wait.",
+            investigate: ["kubectl get teapot -n {namespace} {name}"],
+            resolve: "Wait.",
         }
         Unknown NotLookedAt seed "0.1.0" {
             meaning: "Nobody has lifted the lid yet.",
-            look: ["kubectl get teapot -n {namespace} {name}"],
-            fix: "Wait.",
+            investigate: ["kubectl get teapot -n {namespace} {name}"],
+            resolve: "Wait.",
         }
     }
     repeats { False NoWater of Blocked }
@@ -32,18 +32,18 @@ conditions! {
     Blocked for Teapot {
         True NoWater seed "0.1.0" was ["Dry", "Empty"] {
             meaning: "The pot is empty.",
-            look: ["kubectl describe teapot -n {namespace} {name}"],
-            fix: "Fill it.",
+            investigate: ["kubectl describe teapot -n {namespace} {name}"],
+            resolve: "Fill it.",
         }
         True NoTea seed "0.1.0" {
             meaning: "There is no tea in it.",
-            look: ["kubectl describe teapot -n {namespace} {name}"],
-            fix: "Wait for the shop.",
+            investigate: ["kubectl describe teapot -n {namespace} {name}"],
+            resolve: "Wait for the shop.",
         }
         False NotBlocked ours "0.1.0" {
             meaning: "Nothing stands in the way.",
-            look: ["kubectl describe teapot -n {namespace} {name}"],
-            fix: "Nothing to do.",
+            investigate: ["kubectl describe teapot -n {namespace} {name}"],
+            resolve: "Nothing to do.",
         }
     }
 }
@@ -55,7 +55,7 @@ impl Kind for Teapot {
         kind: "Teapot",
         plural: "teapots",
         short_names: &["pot"],
-        look: &["kubectl describe teapot -n {namespace} {name}"],
+        investigate: &["kubectl describe teapot -n {namespace} {name}"],
         types: &[Ready::TABLE, Blocked::TABLE],
         reads: &[
             Reads::Stalled(Blocked::NoWater.entry()),
@@ -77,19 +77,19 @@ pub mod kettle {
     conditions! {
         /// The water is being heated.
         Reconciling for Kettle {
-            True Heating seed "0.1.0" { meaning: "It is on.", look: ["kubectl get kettle"], fix: "Wait." }
-            True NotLookedAt ours "0.1.0" { meaning: "Nobody has looked.", look: ["kubectl get kettle"], fix: "Wait." }
-            False Stable seed "0.1.0" { meaning: "It is off.", look: ["kubectl get kettle"], fix: "Nothing." }
+            True Heating seed "0.1.0" { meaning: "It is on.", investigate: ["kubectl get kettle"], resolve: "Wait." }
+            True NotLookedAt ours "0.1.0" { meaning: "Nobody has looked.", investigate: ["kubectl get kettle"], resolve: "Wait." }
+            False Stable seed "0.1.0" { meaning: "It is off.", investigate: ["kubectl get kettle"], resolve: "Nothing." }
         }
     }
 
     conditions! {
         /// Something is wrong with it.
         Broken for Kettle {
-            True Leaks seed "0.1.0" { meaning: "Water runs out.", look: ["kubectl get kettle"], fix: "Buy one." }
-            True FuseBlown seed "0.1.0" { meaning: "No current.", look: ["kubectl get kettle"], fix: "Replace it." }
-            False Descaling seed "0.1.0" { meaning: "It is being cleaned.", look: ["kubectl get kettle"], fix: "Wait." }
-            False Whole seed "0.1.0" { meaning: "It is not.", look: ["kubectl get kettle"], fix: "Nothing." }
+            True Leaks seed "0.1.0" { meaning: "Water runs out.", investigate: ["kubectl get kettle"], resolve: "Buy one." }
+            True FuseBlown seed "0.1.0" { meaning: "No current.", investigate: ["kubectl get kettle"], resolve: "Replace it." }
+            False Descaling seed "0.1.0" { meaning: "It is being cleaned.", investigate: ["kubectl get kettle"], resolve: "Wait." }
+            False Whole seed "0.1.0" { meaning: "It is not.", investigate: ["kubectl get kettle"], resolve: "Nothing." }
         }
     }
 
@@ -100,7 +100,7 @@ pub mod kettle {
             kind: "Kettle",
             plural: "kettles",
             short_names: &[],
-            look: &["kubectl describe kettle -n {namespace} {name}"],
+            investigate: &["kubectl describe kettle -n {namespace} {name}"],
             types: &[Reconciling::TABLE, Broken::TABLE],
             reads: &[
                 Reads::Stalled(Broken::Leaks.entry()),

@@ -20,7 +20,7 @@ impl Kind for A2AAgent {
         kind: "A2AAgent",
         plural: "a2aagents",
         short_names: &["a2a"],
-        look: &[DESCRIBE],
+        investigate: &[DESCRIBE],
         types: &[Ready::TABLE, Progressing::TABLE],
         reads: &[
             Reads::Stalled(Ready::SpecInvalid.entry()),
@@ -39,19 +39,19 @@ conditions! {
     Ready for A2AAgent {
         True Reconciled seed "0.1.0" {
             meaning: "The card of this generation is in its ConfigMap, for the router to use.",
-            look: [DESCRIBE, CARD],
-            fix: "Nothing to do.",
+            investigate: [DESCRIBE, CARD],
+            resolve: "Nothing to do.",
         }
         False SpecInvalid seed "0.1.0" {
             meaning: "The spec passes the schema but cannot become a card: a signing key that is no Ed25519 \
                       key, a kid used twice, an expired key, no https in production.",
-            look: [SPEC, DESCRIBE],
-            fix: "Correct the field that the message names. Only a change of the spec helps.",
+            investigate: [SPEC, DESCRIBE],
+            resolve: "Correct the field that the message names. Only a change of the spec helps.",
         }
         False Failed seed "0.1.0" was ["CardWriteFailed", "TimedOut"] {
             meaning: "The card could not be written; the message has the error.",
-            look: [DESCRIBE, CARD, CONTROLLER],
-            fix: "Mostly missing rights, a quota, or a ConfigMap of that name that belongs to somebody \
+            investigate: [DESCRIBE, CARD, CONTROLLER],
+            resolve: "Mostly missing rights, a quota, or a ConfigMap of that name that belongs to somebody \
                   else. The controller tries again by itself.",
         }
     }
@@ -63,23 +63,23 @@ conditions! {
     Progressing for A2AAgent {
         True Reconciling seed "0.1.0" {
             meaning: "A change of the spec is being compiled into the card.",
-            look: [DESCRIBE, CARD],
-            fix: "Wait. This lasts seconds.",
+            investigate: [DESCRIBE, CARD],
+            resolve: "Wait. This lasts seconds.",
         }
         True Creating seed "0.1.0" {
             meaning: "The card is being written for the first time.",
-            look: [DESCRIBE, CARD],
-            fix: "Wait. This lasts seconds.",
+            investigate: [DESCRIBE, CARD],
+            resolve: "Wait. This lasts seconds.",
         }
         False Reconciled ours "0.1.0" {
             meaning: "The card says what the spec says.",
-            look: [DESCRIBE],
-            fix: "Nothing to do.",
+            investigate: [DESCRIBE],
+            resolve: "Nothing to do.",
         }
         False Failed ours "0.1.0" {
             meaning: "The work has come to a halt; Ready says why.",
-            look: [DESCRIBE, CONTROLLER],
-            fix: "Solve what Ready names.",
+            investigate: [DESCRIBE, CONTROLLER],
+            resolve: "Solve what Ready names.",
         }
     }
 }

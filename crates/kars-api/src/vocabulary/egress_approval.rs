@@ -22,7 +22,7 @@ impl Kind for EgressApproval {
         kind: "EgressApproval",
         plural: "egressapprovals",
         short_names: &["eappr"],
-        look: &[DESCRIBE],
+        investigate: &[DESCRIBE],
         types: &[Ready::TABLE, Progressing::TABLE, Degraded::TABLE],
         reads: &[
             Reads::Stalled(Degraded::TtlExceedsCeiling.entry()),
@@ -49,8 +49,8 @@ conditions! {
         True RouterConfirmed seed "0.1.0" {
             meaning: "The router has confirmed the merged allowlist that has the hosts of this approval in \
                       it.",
-            look: [DESCRIBE, MERGED],
-            fix: "Nothing to do. status.expiresAt says until when.",
+            investigate: [DESCRIBE, MERGED],
+            resolve: "Nothing to do. status.expiresAt says until when.",
         }
     }
     repeats {
@@ -68,19 +68,19 @@ conditions! {
     Progressing for EgressApproval {
         True AwaitingRouterEcho seed "0.1.0" {
             meaning: "The permission is compiled and published; the router has not confirmed it yet.",
-            look: [MERGED, ROUTER],
-            fix: "Wait: it takes a minute or two to reach the pod. If it lasts, the router's log says why \
+            investigate: [MERGED, ROUTER],
+            resolve: "Wait: it takes a minute or two to reach the pod. If it lasts, the router's log says why \
                   it refuses the list.",
         }
         False Reconciled ours "0.1.0" {
             meaning: "Nothing is being waited for: the permission is in force, or it has ended.",
-            look: [DESCRIBE],
-            fix: "Nothing to do.",
+            investigate: [DESCRIBE],
+            resolve: "Nothing to do.",
         }
         False Failed ours "0.1.0" {
             meaning: "The work has come to a halt; Ready says why.",
-            look: [DESCRIBE, CONTROLLER],
-            fix: "Solve what Ready names.",
+            investigate: [DESCRIBE, CONTROLLER],
+            resolve: "Solve what Ready names.",
         }
     }
 }
@@ -91,36 +91,36 @@ conditions! {
         True TtlExceedsCeiling seed "0.1.0" {
             meaning: "spec.ttl is longer than this cluster allows (a day unless configured). Nothing was \
                       opened.",
-            look: [SPEC, "kubectl get deploy -n kars-system kars-controller -o yaml | grep -A1 EGRESS_APPROVAL_MAX_TTL_SECONDS"],
-            fix: "Create an approval with a shorter ttl; the message has the limit.",
+            investigate: [SPEC, "kubectl get deploy -n kars-system kars-controller -o yaml | grep -A1 EGRESS_APPROVAL_MAX_TTL_SECONDS"],
+            resolve: "Create an approval with a shorter ttl; the message has the limit.",
         }
         True TtlInvalid seed "0.1.0" {
             meaning: "spec.ttl is no duration that can be used: days, hours, minutes and seconds only, and \
                       not zero. Nothing was opened.",
-            look: [SPEC],
-            fix: "Create an approval with a ttl such as PT2H or P1DT30M.",
+            investigate: [SPEC],
+            resolve: "Create an approval with a ttl such as PT2H or P1DT30M.",
         }
         True ReasonInvalid seed "0.1.0" {
             meaning: "spec.reason has control characters or is empty. Nothing was opened.",
-            look: [SPEC],
-            fix: "Create an approval with a reason in plain text.",
+            investigate: [SPEC],
+            resolve: "Create an approval with a reason in plain text.",
         }
         False BlockedOnSandbox seed "0.1.0" {
             meaning: "The sandbox does not exist or is not running, so there is nobody to open the way for. \
                       The permission itself is in order.",
-            look: [SANDBOX],
-            fix: "Make the sandbox Ready; the approval then goes on by itself.",
+            investigate: [SANDBOX],
+            resolve: "Make the sandbox Ready; the approval then goes on by itself.",
         }
         False Expired seed "0.1.0" {
             meaning: "The time is over and the hosts are closed again. This is final.",
-            look: [DESCRIBE, MERGED],
-            fix: "Nothing to do. If the hosts are still needed, create a new approval, or have them put on \
+            investigate: [DESCRIBE, MERGED],
+            resolve: "Nothing to do. If the hosts are still needed, create a new approval, or have them put on \
                   the sandbox's allowlist.",
         }
         False NotDegraded ours "0.1.0" {
             meaning: "Nothing is wrong with the permission.",
-            look: [DESCRIBE],
-            fix: "Nothing to do.",
+            investigate: [DESCRIBE],
+            resolve: "Nothing to do.",
         }
     }
 }

@@ -24,7 +24,7 @@ impl Kind for KarsEval {
         kind: "KarsEval",
         plural: "karsevals",
         short_names: &["ceval"],
-        look: &[DESCRIBE],
+        investigate: &[DESCRIBE],
         types: &[Ready::TABLE, Progressing::TABLE, Degraded::TABLE, ConformanceDrift::TABLE],
         reads: &[
             Reads::Stalled(Degraded::SpecInvalid.entry()),
@@ -61,37 +61,37 @@ conditions! {
     Ready for KarsEval {
         True AllPassed seed "0.1.0" {
             meaning: "The last run of the corpus passed in every case.",
-            look: [RESULT, REPORT],
-            fix: "Nothing to do.",
+            investigate: [RESULT, REPORT],
+            resolve: "Nothing to do.",
         }
         False Reconciled seed "0.1.0" {
             meaning: "Everything is prepared, and nothing has been run: there is no schedule and nobody has \
                       asked for a run.",
-            look: [DESCRIBE],
-            fix: "Ask for a run: `kubectl annotate karseval -n {namespace} {name} \
+            investigate: [DESCRIBE],
+            resolve: "Ask for a run: `kubectl annotate karseval -n {namespace} {name} \
                   kars.azure.com/run-now=true`. Or set spec.schedule.",
         }
         False CorpusResolved seed "0.1.0" {
             meaning: "The corpus is found and checked; no run has been started yet.",
-            look: [CORPUS, "kubectl get configmap -n {namespace} karseval-{name}-corpus -o yaml"],
-            fix: "Wait for the run, or ask for one: `kubectl annotate karseval -n {namespace} {name} \
+            investigate: [CORPUS, "kubectl get configmap -n {namespace} karseval-{name}-corpus -o yaml"],
+            resolve: "Wait for the run, or ask for one: `kubectl annotate karseval -n {namespace} {name} \
                   kars.azure.com/run-now=true`.",
         }
         False Scheduled seed "0.1.0" {
             meaning: "The schedule is in place; its first run has not ended yet.",
-            look: [SPEC, RUNS],
-            fix: "Wait for the schedule, or ask for a run: `kubectl annotate karseval -n {namespace} {name} \
+            investigate: [SPEC, RUNS],
+            resolve: "Wait for the schedule, or ask for a run: `kubectl annotate karseval -n {namespace} {name} \
                   kars.azure.com/run-now=true`.",
         }
         False RunTriggered seed "0.1.0" {
             meaning: "A run was asked for and is under way.",
-            look: [RUNS],
-            fix: "Wait for the Job to end.",
+            investigate: [RUNS],
+            resolve: "Wait for the Job to end.",
         }
         False RunReportRead seed "0.1.0" {
             meaning: "A run has ended and its report was read; the verdict follows.",
-            look: [RESULT, REPORT],
-            fix: "Wait. This lasts seconds.",
+            investigate: [RESULT, REPORT],
+            resolve: "Wait. This lasts seconds.",
         }
     }
     repeats {
@@ -112,24 +112,24 @@ conditions! {
     Progressing for KarsEval {
         True Reconciling seed "0.1.0" {
             meaning: "The corpus, the schedule or a run is being prepared.",
-            look: [DESCRIBE, RUNS],
-            fix: "Wait.",
+            investigate: [DESCRIBE, RUNS],
+            resolve: "Wait.",
         }
         True Scheduled seed "0.1.0" {
             meaning: "The schedule is in place and its first run has not ended yet.",
-            look: [SPEC, RUNS],
-            fix: "Wait for the schedule, or ask for a run: `kubectl annotate karseval -n {namespace} {name} \
+            investigate: [SPEC, RUNS],
+            resolve: "Wait for the schedule, or ask for a run: `kubectl annotate karseval -n {namespace} {name} \
                   kars.azure.com/run-now=true`.",
         }
         False Reconciled ours "0.1.0" {
             meaning: "There is a verdict, or nothing that could give one has been asked for.",
-            look: [DESCRIBE],
-            fix: "Nothing to do.",
+            investigate: [DESCRIBE],
+            resolve: "Nothing to do.",
         }
         False Failed ours "0.1.0" {
             meaning: "The work has come to a halt; Degraded says why.",
-            look: [DESCRIBE, CONTROLLER],
-            fix: "Solve what Degraded names.",
+            investigate: [DESCRIBE, CONTROLLER],
+            resolve: "Solve what Degraded names.",
         }
     }
 }
@@ -140,48 +140,48 @@ conditions! {
         True SpecInvalid seed "0.1.0" {
             meaning: "The spec passes the schema but contradicts itself: two sources for the corpus or \
                       none, a schedule that is no schedule.",
-            look: [SPEC, DESCRIBE],
-            fix: "Correct the field that the message names. Only a change of the spec helps.",
+            investigate: [SPEC, DESCRIBE],
+            resolve: "Correct the field that the message names. Only a change of the spec helps.",
         }
         True TargetSandboxMissing seed "0.1.0" {
             meaning: "The sandbox that spec.targetSandboxRef names does not exist in this namespace.",
-            look: ["kubectl get karssandboxes -n {namespace}", SPEC],
-            fix: "Create the sandbox or correct the reference. The eval goes on by itself.",
+            investigate: ["kubectl get karssandboxes -n {namespace}", SPEC],
+            resolve: "Create the sandbox or correct the reference. The eval goes on by itself.",
         }
         True TargetSandboxNotReady seed "0.1.0" {
             meaning: "The sandbox to be checked is not Ready, so a run would say nothing.",
-            look: [TARGET],
-            fix: "Make the sandbox Ready; the run then starts by itself.",
+            investigate: [TARGET],
+            resolve: "Make the sandbox Ready; the run then starts by itself.",
         }
         True CorpusFetchFailed seed "0.1.0" {
             meaning: "The corpus artifact could not be fetched, or its signature is not one that the signer \
                       policy allows. The message has the cause.",
-            look: [CORPUS, "kubectl get configmap -n kars-system kars-signer-policy -o yaml", CONTROLLER],
-            fix: "Correct the reference, the registry credentials or the signature. The controller tries \
+            investigate: [CORPUS, "kubectl get configmap -n kars-system kars-signer-policy -o yaml", CONTROLLER],
+            resolve: "Correct the reference, the registry credentials or the signature. The controller tries \
                   again by itself.",
         }
         True CorpusParseFailed seed "0.1.0" {
             meaning: "The corpus was fetched but is not a valid one: not JSON, unknown fields, a case id \
                       twice, no cases.",
-            look: [CORPUS, DESCRIBE],
-            fix: "Correct the corpus, publish it and change the reference. Waiting does not help.",
+            investigate: [CORPUS, DESCRIBE],
+            resolve: "Correct the corpus, publish it and change the reference. Waiting does not help.",
         }
         True CorpusBuiltinMissing seed "0.1.0" {
             meaning: "spec.corpus.builtin names a corpus that this version does not have.",
-            look: [CORPUS],
-            fix: "Use one of: jailbreak-baseline, prompt-injection-2026q1, banned-tools, egress-known-bad, \
+            investigate: [CORPUS],
+            resolve: "Use one of: jailbreak-baseline, prompt-injection-2026q1, banned-tools, egress-known-bad, \
                   memory-isolation.",
         }
         True RunReportParseFailed seed "0.1.0" {
             meaning: "A run has ended, but its report cannot be read or does not belong to it, so it counts \
                       for nothing.",
-            look: [RUNS, "kubectl logs -n {namespace} -l job-name --prefix --tail=100 | grep karseval-{name}", CONTROLLER],
-            fix: "Mostly a runner image of another version: correct spec.runnerImage and ask for a new run.",
+            investigate: [RUNS, "kubectl logs -n {namespace} -l job-name --prefix --tail=100 | grep karseval-{name}", CONTROLLER],
+            resolve: "Mostly a runner image of another version: correct spec.runnerImage and ask for a new run.",
         }
         False NotDegraded ours "0.1.0" {
             meaning: "Nothing keeps the check from being run.",
-            look: [DESCRIBE],
-            fix: "Nothing to do.",
+            investigate: [DESCRIBE],
+            resolve: "Nothing to do.",
         }
     }
 }
@@ -192,19 +192,19 @@ conditions! {
         True DriftDetected seed "0.1.0" {
             meaning: "At least one case of the last run failed. With spec.failSandboxOnDrift the sandbox is \
                       marked Degraded too.",
-            look: [RESULT, REPORT, TARGET],
-            fix: "Look at the first failing cases in status.lastResult; correct the policy that should have \
+            investigate: [RESULT, REPORT, TARGET],
+            resolve: "Look at the first failing cases in status.lastResult; correct the policy that should have \
                   held, then ask for a new run.",
         }
         False AllPassed ours "0.1.0" {
             meaning: "The last run passed in every case.",
-            look: [RESULT],
-            fix: "Nothing to do.",
+            investigate: [RESULT],
+            resolve: "Nothing to do.",
         }
         False NotEvaluated ours "0.1.0" {
             meaning: "There is no run whose result could be used.",
-            look: [DESCRIBE],
-            fix: "Wait for a run, or look at Degraded.",
+            investigate: [DESCRIBE],
+            resolve: "Wait for a run, or look at Degraded.",
         }
     }
 }

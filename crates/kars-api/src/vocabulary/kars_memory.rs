@@ -22,7 +22,7 @@ impl Kind for KarsMemory {
         kind: "KarsMemory",
         plural: "karsmemories",
         short_names: &["cmem"],
-        look: &[DESCRIBE],
+        investigate: &[DESCRIBE],
         types: &[Ready::TABLE, Progressing::TABLE, Degraded::TABLE],
         reads: &[
             Reads::Stalled(Ready::SpecInvalid.entry()),
@@ -46,31 +46,31 @@ conditions! {
         True RouterEnforcing seed "0.1.0" {
             meaning: "The router has loaded the very binding that the controller compiled, and the backend \
                       answers.",
-            look: [DESCRIBE, USERS],
-            fix: "Nothing to do.",
+            investigate: [DESCRIBE, USERS],
+            resolve: "Nothing to do.",
         }
         True Reconciled seed "0.1.0" {
             meaning: "The binding is compiled and published, and has no part that a router would have to \
                       confirm.",
-            look: [DESCRIBE, BINDING],
-            fix: "Nothing to do.",
+            investigate: [DESCRIBE, BINDING],
+            resolve: "Nothing to do.",
         }
         False AwaitingFoundryProvisioning seed "0.1.0" {
             meaning: "The backend answers, but the store does not exist there yet. That is normal until the \
                       agent's first call.",
-            look: [DESCRIBE, ROUTER],
-            fix: "Wait for the first call of the agent, or create the store at the backend.",
+            investigate: [DESCRIBE, ROUTER],
+            resolve: "Wait for the first call of the agent, or create the store at the backend.",
         }
         False SpecInvalid seed "0.1.0" was ["InvalidSpec"] {
             meaning: "The spec passes the schema but cannot be compiled: a scope with characters that are \
                       not allowed, a bundle beside inline fields.",
-            look: [SPEC, DESCRIBE],
-            fix: "Correct the field that the message names. Only a change of the spec helps.",
+            investigate: [SPEC, DESCRIBE],
+            resolve: "Correct the field that the message names. Only a change of the spec helps.",
         }
         False NoSandboxesReferencing ours "0.1.0" {
             meaning: "The binding is compiled, but no sandbox names it in spec.memoryRef, so nobody uses it.",
-            look: [USERS],
-            fix: "Name it in spec.memoryRef of the sandbox, or delete it. If it is kept for later, nothing \
+            investigate: [USERS],
+            resolve: "Name it in spec.memoryRef of the sandbox, or delete it. If it is kept for later, nothing \
                   to do.",
         }
     }
@@ -87,24 +87,24 @@ conditions! {
     Progressing for KarsMemory {
         True AwaitingRouterEnforcement seed "0.1.0" {
             meaning: "The binding is compiled and published; the router has not confirmed it yet.",
-            look: [USERS, ROUTER, BINDING],
-            fix: "Wait: it takes a minute or two to reach the pod. If it lasts, the router's log says why \
+            investigate: [USERS, ROUTER, BINDING],
+            resolve: "Wait: it takes a minute or two to reach the pod. If it lasts, the router's log says why \
                   it refuses the binding.",
         }
         True Reconciling seed "0.1.0" {
             meaning: "A change of the spec is being compiled.",
-            look: [DESCRIBE, BINDING],
-            fix: "Wait. This lasts seconds.",
+            investigate: [DESCRIBE, BINDING],
+            resolve: "Wait. This lasts seconds.",
         }
         False Reconciled ours "0.1.0" {
             meaning: "What is published says what the spec says, and nothing is being waited for.",
-            look: [DESCRIBE],
-            fix: "Nothing to do.",
+            investigate: [DESCRIBE],
+            resolve: "Nothing to do.",
         }
         False Failed ours "0.1.0" {
             meaning: "The work has come to a halt; Ready and Degraded say why.",
-            look: [DESCRIBE, CONTROLLER],
-            fix: "Solve what Ready or Degraded names.",
+            investigate: [DESCRIBE, CONTROLLER],
+            resolve: "Solve what Ready or Degraded names.",
         }
     }
 }
@@ -115,19 +115,19 @@ conditions! {
         True AuthMisconfigured seed "0.1.0" {
             meaning: "The backend refuses the sandbox's identity (401 or 403). If the store is missing too, \
                       this comes first.",
-            look: [DESCRIBE, ROUTER],
-            fix: "Give the project's managed identity the role that it needs at the backend. The next \
+            investigate: [DESCRIBE, ROUTER],
+            resolve: "Give the project's managed identity the role that it needs at the backend. The next \
                   successful call clears it.",
         }
         True MemoryStoreMissing seed "0.1.0" {
             meaning: "The backend says that the store does not exist (404), and it could not be created.",
-            look: [DESCRIBE, ROUTER, SPEC],
-            fix: "Create the store, or correct spec.storeName. The next successful call clears it.",
+            investigate: [DESCRIBE, ROUTER, SPEC],
+            resolve: "Create the store, or correct spec.storeName. The next successful call clears it.",
         }
         False NotDegraded ours "0.1.0" {
             meaning: "Nothing is known to fail.",
-            look: [DESCRIBE],
-            fix: "Nothing to do.",
+            investigate: [DESCRIBE],
+            resolve: "Nothing to do.",
         }
     }
 }

@@ -28,7 +28,7 @@ impl Kind for KarsSandbox {
         kind: "KarsSandbox",
         plural: "karssandboxes",
         short_names: &["cs"],
-        look: &[DESCRIBE],
+        investigate: &[DESCRIBE],
         types: &[
             Ready::TABLE,
             Progressing::TABLE,
@@ -74,69 +74,69 @@ conditions! {
         True Reconciled seed "0.1.0" {
             meaning: "The agent's workload is in place and running; there is no policy that a router would \
                       have to confirm.",
-            look: [DESCRIBE, WORKLOAD],
-            fix: "Nothing to do.",
+            investigate: [DESCRIBE, WORKLOAD],
+            resolve: "Nothing to do.",
         }
         True RouterEnforcing seed "0.1.0" {
             meaning: "The agent runs, and its router has confirmed that it enforces every policy bound to \
                       it.",
-            look: [DESCRIBE, WORKLOAD],
-            fix: "Nothing to do.",
+            investigate: [DESCRIBE, WORKLOAD],
+            resolve: "Nothing to do.",
         }
         True OverlayMode seed "0.1.0" {
             meaning: "Another controller runs the workload (spec.upstreamCompatibility: overlay); kars only \
                       adds its policies.",
-            look: [SPEC, "kubectl get karssandbox -n {namespace} {name} -o jsonpath='{.spec.upstreamCompatibility}'"],
-            fix: "Nothing to do here. Problems of the pod belong to the controller that owns it.",
+            investigate: [SPEC, "kubectl get karssandbox -n {namespace} {name} -o jsonpath='{.spec.upstreamCompatibility}'"],
+            resolve: "Nothing to do here. Problems of the pod belong to the controller that owns it.",
         }
         False Created seed "0.1.0" {
             meaning: "All objects of the sandbox have just been created; the pod has not been seen running \
                       yet.",
-            look: [WORKLOAD, EVENTS],
-            fix: "Wait for the pod. If it does not start, its events say why: image, quota, no node.",
+            investigate: [WORKLOAD, EVENTS],
+            resolve: "Wait for the pod. If it does not start, its events say why: image, quota, no node.",
         }
         False SuspendedBySpec seed "0.1.0" {
             meaning: "spec.suspended is true: the workload is scaled to zero on purpose.",
-            look: [SPEC, WORKLOAD],
-            fix: "Set spec.suspended to false to start the agent again.",
+            investigate: [SPEC, WORKLOAD],
+            resolve: "Set spec.suspended to false to start the agent again.",
         }
         False Failed seed "0.1.0" was ["DeploymentFailed", "TimedOut"] {
             meaning: "The sandbox could not be brought into the wanted state; the message says what went \
                       wrong.",
-            look: [DESCRIBE, PODS, EVENTS, CONTROLLER],
-            fix: "Correct what the message names. The controller tries again by itself.",
+            investigate: [DESCRIBE, PODS, EVENTS, CONTROLLER],
+            resolve: "Correct what the message names. The controller tries again by itself.",
         }
         False AdapterMissing seed "0.1.0" {
             meaning: "kars has no adapter for this spec.runtime.kind, or not for the language chosen in it: \
                       no pod is made.",
-            look: ["kubectl get karssandbox -n {namespace} {name} -o jsonpath='{.spec.runtime}'"],
-            fix: "Choose a runtime that is supported, or BYO with your own image. Waiting does not help.",
+            investigate: ["kubectl get karssandbox -n {namespace} {name} -o jsonpath='{.spec.runtime}'"],
+            resolve: "Choose a runtime that is supported, or BYO with your own image. Waiting does not help.",
         }
         False InferencePolicyNotFound seed "0.1.0" {
             meaning: "The InferencePolicy that spec.inferenceRef names does not exist in this namespace. \
                       Without it the agent is not started.",
-            look: ["kubectl get karssandbox -n {namespace} {name} -o jsonpath='{.spec.inferenceRef}'", "kubectl get inferencepolicies -n {namespace}"],
-            fix: "Create the policy or correct spec.inferenceRef.name. The sandbox goes on by itself.",
+            investigate: ["kubectl get karssandbox -n {namespace} {name} -o jsonpath='{.spec.inferenceRef}'", "kubectl get inferencepolicies -n {namespace}"],
+            resolve: "Create the policy or correct spec.inferenceRef.name. The sandbox goes on by itself.",
         }
         False ToolPolicyNotFound seed "0.1.0" {
             meaning: "The ToolPolicy that spec.governance names (kars-default if it names none) does not \
                       exist in this namespace.",
-            look: ["kubectl get karssandbox -n {namespace} {name} -o jsonpath='{.spec.governance}'", "kubectl get toolpolicies -n {namespace}"],
-            fix: "Create the policy or correct spec.governance.toolPolicyRef.name. The sandbox goes on by \
+            investigate: ["kubectl get karssandbox -n {namespace} {name} -o jsonpath='{.spec.governance}'", "kubectl get toolpolicies -n {namespace}"],
+            resolve: "Create the policy or correct spec.governance.toolPolicyRef.name. The sandbox goes on by \
                   itself.",
         }
         False AwaitingFoundryProvisioning seed "0.1.0" {
             meaning: "The memory store that the sandbox is bound to does not exist at its backend yet; it \
                       usually comes with the first call.",
-            look: [MEMORY, ROUTER],
-            fix: "Wait for the first call of the agent, or create the store. If it does not come, look at \
+            investigate: [MEMORY, ROUTER],
+            resolve: "Wait for the first call of the agent, or create the store. If it does not come, look at \
                   the KarsMemory.",
         }
         False AwaitingRouterEnforcement seed "0.1.0" {
             meaning: "The router has not yet confirmed all policies bound to the sandbox; the message says \
                       which are missing.",
-            look: [POLICIES, ROUTER, WORKLOAD],
-            fix: "Wait: a changed policy needs a minute or two to reach the pod. If it lasts, the router's \
+            investigate: [POLICIES, ROUTER, WORKLOAD],
+            resolve: "Wait: a changed policy needs a minute or two to reach the pod. If it lasts, the router's \
                   log says why it refuses the policy.",
         }
     }
@@ -154,24 +154,24 @@ conditions! {
     Progressing for KarsSandbox {
         True Reconciling seed "0.1.0" {
             meaning: "A change of the sandbox or of its policies is being carried out.",
-            look: [DESCRIBE, WORKLOAD, CONTROLLER],
-            fix: "Wait.",
+            investigate: [DESCRIBE, WORKLOAD, CONTROLLER],
+            resolve: "Wait.",
         }
         True Creating seed "0.1.0" {
             meaning: "Namespace, accounts, network policy and workload are being created, or the pod is \
                       starting.",
-            look: [WORKLOAD, PODS, EVENTS],
-            fix: "Wait. If the pod does not start, its events say why: image, quota, no node.",
+            investigate: [WORKLOAD, PODS, EVENTS],
+            resolve: "Wait. If the pod does not start, its events say why: image, quota, no node.",
         }
         False Reconciled ours "0.1.0" {
             meaning: "Everything that the spec asks for has been done.",
-            look: [DESCRIBE],
-            fix: "Nothing to do.",
+            investigate: [DESCRIBE],
+            resolve: "Nothing to do.",
         }
         False Failed ours "0.1.0" {
             meaning: "The work has come to a halt; Ready and Degraded say why.",
-            look: [DESCRIBE, CONTROLLER],
-            fix: "Solve what Ready or Degraded names.",
+            investigate: [DESCRIBE, CONTROLLER],
+            resolve: "Solve what Ready or Degraded names.",
         }
     }
 }
@@ -182,34 +182,34 @@ conditions! {
         True AuthMisconfigured seed "0.1.0" {
             meaning: "The memory backend refuses the sandbox's identity (401 or 403), as the router has \
                       seen.",
-            look: [MEMORY, ROUTER],
-            fix: "Give the identity the role that it needs at the backend. The next successful call clears \
+            investigate: [MEMORY, ROUTER],
+            resolve: "Give the identity the role that it needs at the backend. The next successful call clears \
                   it.",
         }
         True MemoryStoreMissing seed "0.1.0" {
             meaning: "The memory store is not there (404) and could not be created, as the router has seen.",
-            look: [MEMORY, ROUTER],
-            fix: "Create the store, or correct spec.storeName of the KarsMemory. The next successful call \
+            investigate: [MEMORY, ROUTER],
+            resolve: "Create the store, or correct spec.storeName of the KarsMemory. The next successful call \
                   clears it.",
         }
         True FailedClosed seed "0.1.0" {
             meaning: "The egress allowlist could not be verified and there is no earlier verified one: \
                       nothing is allowed out, and no pod is started.",
-            look: [ALLOWLIST, SIGNERS, CONTROLLER],
-            fix: "Correct the reference, the signature or the signer policy; AllowlistVerified's message \
+            investigate: [ALLOWLIST, SIGNERS, CONTROLLER],
+            resolve: "Correct the reference, the signature or the signer policy; AllowlistVerified's message \
                   has the cause. The pod then starts by itself.",
         }
         True EvalDrift seed "0.1.0" was ["ConformanceDrift"] {
             meaning: "A KarsEval with failSandboxOnDrift found that the sandbox no longer behaves as its \
                       policies demand.",
-            look: ["kubectl get karsevals -n {namespace}", "kubectl describe karseval -n {namespace}"],
-            fix: "Look at the first failing cases in the eval's status and correct the policy or the agent. \
+            investigate: ["kubectl get karsevals -n {namespace}", "kubectl describe karseval -n {namespace}"],
+            resolve: "Look at the first failing cases in the eval's status and correct the policy or the agent. \
                   The next run that passes clears it.",
         }
         False NotDegraded ours "0.1.0" {
             meaning: "Nothing that the sandbox needs is known to fail.",
-            look: [DESCRIBE],
-            fix: "Nothing to do.",
+            investigate: [DESCRIBE],
+            resolve: "Nothing to do.",
         }
     }
 }
@@ -219,13 +219,13 @@ conditions! {
     Suspended for KarsSandbox {
         True SuspendedBySpec seed "0.1.0" {
             meaning: "spec.suspended is true: the workload is scaled to zero.",
-            look: [SPEC, WORKLOAD],
-            fix: "Set spec.suspended to false to start the agent again.",
+            investigate: [SPEC, WORKLOAD],
+            resolve: "Set spec.suspended to false to start the agent again.",
         }
         False Active seed "0.1.0" {
             meaning: "The sandbox is not paused.",
-            look: [DESCRIBE],
-            fix: "Nothing to do.",
+            investigate: [DESCRIBE],
+            resolve: "Nothing to do.",
         }
     }
 }
@@ -235,18 +235,18 @@ conditions! {
     RuntimeReady for KarsSandbox {
         True Reconciled ours "0.1.0" {
             meaning: "The runtime is one that kars can run, and its part of the workload is in place.",
-            look: [DESCRIBE],
-            fix: "Nothing to do.",
+            investigate: [DESCRIBE],
+            resolve: "Nothing to do.",
         }
         False AdapterMissing seed "0.1.0" {
             meaning: "kars has no adapter for this spec.runtime.kind, or not for the language chosen in it.",
-            look: ["kubectl get karssandbox -n {namespace} {name} -o jsonpath='{.spec.runtime}'"],
-            fix: "Choose a runtime that is supported, or BYO with your own image. Waiting does not help.",
+            investigate: ["kubectl get karssandbox -n {namespace} {name} -o jsonpath='{.spec.runtime}'"],
+            resolve: "Choose a runtime that is supported, or BYO with your own image. Waiting does not help.",
         }
         False OverlayMode ours "0.1.0" {
             meaning: "Another controller runs the workload, so kars wires no runtime.",
-            look: [SPEC],
-            fix: "Nothing to do.",
+            investigate: [SPEC],
+            resolve: "Nothing to do.",
         }
     }
 }
@@ -257,21 +257,21 @@ conditions! {
         True Verified seed "0.1.0" {
             meaning: "The artifact was fetched by its digest, and its signature is one that the signer \
                       policy allows.",
-            look: [ALLOWLIST, ENFORCED],
-            fix: "Nothing to do.",
+            investigate: [ALLOWLIST, ENFORCED],
+            resolve: "Nothing to do.",
         }
         False Unsigned seed "0.1.0" {
             meaning: "The allowlist stands in the spec (or is empty): there is no signed artifact. If the \
                       cluster demands signed lists, nothing is allowed out.",
-            look: [ALLOWLIST],
-            fix: "Nothing to do where unsigned lists are allowed. Otherwise publish and sign the list and \
+            investigate: [ALLOWLIST],
+            resolve: "Nothing to do where unsigned lists are allowed. Otherwise publish and sign the list and \
                   set spec.networkPolicy.allowlistRef.",
         }
         False FailedClosed seed "0.1.0" {
             meaning: "The artifact could not be verified, and there is no earlier verified list to go on \
                       with. The message has the cause.",
-            look: [ALLOWLIST, SIGNERS, CONTROLLER],
-            fix: "Correct what the message names: reference, registry credentials, signature, or the signer \
+            investigate: [ALLOWLIST, SIGNERS, CONTROLLER],
+            resolve: "Correct what the message names: reference, registry credentials, signature, or the signer \
                   policy.",
         }
     }
@@ -283,31 +283,31 @@ conditions! {
     AllowlistAuthoritative for KarsSandbox {
         True Verified seed "0.1.0" {
             meaning: "The verified artifact is what is enforced.",
-            look: [ENFORCED],
-            fix: "Nothing to do.",
+            investigate: [ENFORCED],
+            resolve: "Nothing to do.",
         }
         True InlineDiffersFromArtifact seed "0.1.0" {
             meaning: "The verified artifact is what is enforced; the list in the spec differs from it and \
                       is ignored.",
-            look: [ALLOWLIST, ENFORCED],
-            fix: "Remove spec.networkPolicy.allowedEndpoints, or publish a new artifact that has what you \
+            investigate: [ALLOWLIST, ENFORCED],
+            resolve: "Remove spec.networkPolicy.allowedEndpoints, or publish a new artifact that has what you \
                   want.",
         }
         False Inline seed "0.1.0" {
             meaning: "The list in the spec is what is enforced; there is no artifact.",
-            look: [ALLOWLIST, ENFORCED],
-            fix: "Nothing to do where unsigned lists are allowed.",
+            investigate: [ALLOWLIST, ENFORCED],
+            resolve: "Nothing to do where unsigned lists are allowed.",
         }
         False StaleLKG seed "0.1.0" {
             meaning: "The wanted artifact could not be verified; the last verified list is still enforced.",
-            look: [ALLOWLIST, ENFORCED, SIGNERS, CONTROLLER],
-            fix: "Correct the reference, the signature or the signer policy; AllowlistVerified's message \
+            investigate: [ALLOWLIST, ENFORCED, SIGNERS, CONTROLLER],
+            resolve: "Correct the reference, the signature or the signer policy; AllowlistVerified's message \
                   has the cause.",
         }
         False FailedClosed seed "0.1.0" {
             meaning: "No list could be verified, so nothing is allowed out.",
-            look: [ALLOWLIST, SIGNERS, CONTROLLER],
-            fix: "Correct the reference, the signature or the signer policy; AllowlistVerified's message \
+            investigate: [ALLOWLIST, SIGNERS, CONTROLLER],
+            resolve: "Correct the reference, the signature or the signer policy; AllowlistVerified's message \
                   has the cause.",
         }
     }
@@ -319,19 +319,19 @@ conditions! {
         True InlineDiffersFromArtifact seed "0.1.0" {
             meaning: "The list in the spec and the verified artifact differ; the message lists what was \
                       added and removed.",
-            look: [ALLOWLIST, ENFORCED],
-            fix: "Remove spec.networkPolicy.allowedEndpoints, or publish a new artifact that has what you \
+            investigate: [ALLOWLIST, ENFORCED],
+            resolve: "Remove spec.networkPolicy.allowedEndpoints, or publish a new artifact that has what you \
                   want.",
         }
         False InlineCleared seed "0.1.0" {
             meaning: "They differed before; now they agree, or the list in the spec is gone.",
-            look: [ALLOWLIST],
-            fix: "Nothing to do.",
+            investigate: [ALLOWLIST],
+            resolve: "Nothing to do.",
         }
         False NoDrift ours "0.1.0" {
             meaning: "They have not differed so far.",
-            look: [ALLOWLIST],
-            fix: "Nothing to do.",
+            investigate: [ALLOWLIST],
+            resolve: "Nothing to do.",
         }
     }
 }

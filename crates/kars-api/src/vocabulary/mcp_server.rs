@@ -20,7 +20,7 @@ impl Kind for McpServer {
         kind: "McpServer",
         plural: "mcpservers",
         short_names: &["mcp"],
-        look: &[DESCRIBE],
+        investigate: &[DESCRIBE],
         types: &[Ready::TABLE, Progressing::TABLE],
         reads: &[
             Reads::Stalled(Ready::SpecInvalid.entry()),
@@ -39,30 +39,30 @@ conditions! {
         True Reconciled seed "0.1.0" {
             meaning: "OAuth metadata and signing keys were mirrored for every sandbox that uses the server. \
                       Whether the server answers is not known from this.",
-            look: [DESCRIBE, KEYS],
-            fix: "Nothing to do.",
+            investigate: [DESCRIBE, KEYS],
+            resolve: "Nothing to do.",
         }
         False SpecInvalid seed "0.1.0" was ["InvalidSpec"] {
             meaning: "The spec passes the schema but contradicts itself: production without an issuer or \
                       without https, a bundle beside inline fields.",
-            look: [SPEC, DESCRIBE],
-            fix: "Correct the field that the message names. Only a change of the spec helps.",
+            investigate: [SPEC, DESCRIBE],
+            resolve: "Correct the field that the message names. Only a change of the spec helps.",
         }
         False DependencyMissing seed "0.1.0" was ["JwksFetchFailed"] {
             meaning: "In production mode the issuer's keys must be fetched first, and that fails: the \
                       issuer does not answer, or its answer has no keys.",
-            look: [
+            investigate: [
                 "kubectl get mcpserver -n {namespace} {name} -o jsonpath='{.spec.oauth.issuer}'",
                 "curl -sS $(kubectl get mcpserver -n {namespace} {name} -o jsonpath='{.spec.oauth.issuer}')/.well-known/openid-configuration",
                 CONTROLLER,
             ],
-            fix: "Make the issuer reachable from the controller, or correct spec.oauth.issuer. The \
+            resolve: "Make the issuer reachable from the controller, or correct spec.oauth.issuer. The \
                   controller tries again by itself.",
         }
         False Failed seed "0.1.0" was ["TimedOut", "ManagedWorkloadFailed", "McpProbeFailed"] {
             meaning: "The server could not be set up; the message has the error.",
-            look: [DESCRIBE, KEYS, CONTROLLER],
-            fix: "Correct what the message names. The controller tries again by itself.",
+            investigate: [DESCRIBE, KEYS, CONTROLLER],
+            resolve: "Correct what the message names. The controller tries again by itself.",
         }
     }
     repeats { False Reconciling of Progressing }
@@ -73,18 +73,18 @@ conditions! {
     Progressing for McpServer {
         True Reconciling seed "0.1.0" {
             meaning: "Metadata and keys are being mirrored, or the workload of a managed server is starting.",
-            look: [DESCRIBE, KEYS, "kubectl get deploy,pods -n kars-mcp"],
-            fix: "Wait.",
+            investigate: [DESCRIBE, KEYS, "kubectl get deploy,pods -n kars-mcp"],
+            resolve: "Wait.",
         }
         False Reconciled ours "0.1.0" {
             meaning: "What is published says what the spec says.",
-            look: [DESCRIBE],
-            fix: "Nothing to do.",
+            investigate: [DESCRIBE],
+            resolve: "Nothing to do.",
         }
         False Failed ours "0.1.0" {
             meaning: "The work has come to a halt; Ready says why.",
-            look: [DESCRIBE, CONTROLLER],
-            fix: "Solve what Ready names.",
+            investigate: [DESCRIBE, CONTROLLER],
+            resolve: "Solve what Ready names.",
         }
     }
 }

@@ -22,7 +22,7 @@ impl Kind for ToolPolicy {
         kind: "ToolPolicy",
         plural: "toolpolicies",
         short_names: &["tp"],
-        look: &[DESCRIBE],
+        investigate: &[DESCRIBE],
         types: &[Ready::TABLE, Progressing::TABLE, Degraded::TABLE],
         reads: &[
             Reads::Stalled(Ready::SpecInvalid.entry()),
@@ -43,26 +43,26 @@ conditions! {
         True RouterEnforcing seed "0.1.0" {
             meaning: "The routers of the sandboxes that use the policy have confirmed the very bytes that \
                       the controller compiled; the message counts them.",
-            look: [DESCRIBE, USERS],
-            fix: "Nothing to do.",
+            investigate: [DESCRIBE, USERS],
+            resolve: "Nothing to do.",
         }
         True Reconciled seed "0.1.0" {
             meaning: "The policy is compiled and published, and has no part that a router would have to \
                       confirm.",
-            look: [DESCRIBE, PROFILE],
-            fix: "Nothing to do.",
+            investigate: [DESCRIBE, PROFILE],
+            resolve: "Nothing to do.",
         }
         False NoSandboxesReferencing seed "0.1.0" {
             meaning: "The policy is compiled, but no sandbox uses it, so nobody enforces it.",
-            look: [USERS],
-            fix: "Name the policy in spec.governance.toolPolicyRef of a sandbox, or delete it. If it is \
+            investigate: [USERS],
+            resolve: "Name the policy in spec.governance.toolPolicyRef of a sandbox, or delete it. If it is \
                   kept for later, nothing to do.",
         }
         False SpecInvalid seed "0.1.0" was ["InvalidSpec"] {
             meaning: "The spec passes the schema but cannot be compiled: two sources of the profile, a \
                       profile that does not parse.",
-            look: [SPEC, DESCRIBE],
-            fix: "Correct the field that the message names. Only a change of the spec helps.",
+            investigate: [SPEC, DESCRIBE],
+            resolve: "Correct the field that the message names. Only a change of the spec helps.",
         }
     }
     repeats {
@@ -78,24 +78,24 @@ conditions! {
         True AwaitingRouterEnforcement seed "0.1.0" {
             meaning: "The policy is compiled and published; at least one router has not confirmed it yet. \
                       The message says how many have.",
-            look: [USERS, ROUTERS, PROFILE],
-            fix: "Wait: it takes a minute or two to reach a pod. If it lasts, the log of the router \
+            investigate: [USERS, ROUTERS, PROFILE],
+            resolve: "Wait: it takes a minute or two to reach a pod. If it lasts, the log of the router \
                   (container inference-router in kars-<sandbox>) says why it refuses the policy.",
         }
         True Reconciling seed "0.1.0" {
             meaning: "A change of the spec is being compiled.",
-            look: [DESCRIBE, PROFILE],
-            fix: "Wait. This lasts seconds.",
+            investigate: [DESCRIBE, PROFILE],
+            resolve: "Wait. This lasts seconds.",
         }
         False Reconciled ours "0.1.0" {
             meaning: "What is published says what the spec says, and nothing is being waited for.",
-            look: [DESCRIBE],
-            fix: "Nothing to do.",
+            investigate: [DESCRIBE],
+            resolve: "Nothing to do.",
         }
         False Failed ours "0.1.0" {
             meaning: "The work has come to a halt; Ready and Degraded say why.",
-            look: [DESCRIBE, CONTROLLER],
-            fix: "Solve what Ready or Degraded names.",
+            investigate: [DESCRIBE, CONTROLLER],
+            resolve: "Solve what Ready or Degraded names.",
         }
     }
 }
@@ -106,14 +106,14 @@ conditions! {
         True Failed seed "0.1.0" was ["ProfileWriteFailed", "Transient", "TimedOut"] {
             meaning: "Compiling, fetching a bundle or writing the ConfigMap failed; the message has the \
                       error. Routers keep the policy they have.",
-            look: [DESCRIBE, PROFILE, CONTROLLER],
-            fix: "Correct what the message names: registry credentials, a signature, missing rights, a \
+            investigate: [DESCRIBE, PROFILE, CONTROLLER],
+            resolve: "Correct what the message names: registry credentials, a signature, missing rights, a \
                   quota. The controller tries again by itself.",
         }
         False NotDegraded ours "0.1.0" {
             meaning: "Nothing is known to fail.",
-            look: [DESCRIBE],
-            fix: "Nothing to do.",
+            investigate: [DESCRIBE],
+            resolve: "Nothing to do.",
         }
     }
 }

@@ -21,7 +21,7 @@ impl Kind for TrustGraph {
         kind: "TrustGraph",
         plural: "trustgraphs",
         short_names: &["tg"],
-        look: &[DESCRIBE],
+        investigate: &[DESCRIBE],
         types: &[Ready::TABLE, Progressing::TABLE, Degraded::TABLE],
         reads: &[
             Reads::Stalled(Degraded::SpecInvalid.entry()),
@@ -41,8 +41,8 @@ conditions! {
         True Reconciled seed "0.1.0" {
             meaning: "The graph was parsed, the signatures of its edges were checked, and what passed is \
                       published. Edges that did not pass are counted in status.invalidEdges and left out.",
-            look: ["kubectl get trustgraph {name}", PROJECTION],
-            fix: "Nothing to do. If status.invalidEdges is not 0, look for the edges in the controller's \
+            investigate: ["kubectl get trustgraph {name}", PROJECTION],
+            resolve: "Nothing to do. If status.invalidEdges is not 0, look for the edges in the controller's \
                   log.",
         }
     }
@@ -58,18 +58,18 @@ conditions! {
     Progressing for TrustGraph {
         True Reconciling seed "0.1.0" {
             meaning: "A change of the graph is being checked and published.",
-            look: [DESCRIBE, PROJECTION],
-            fix: "Wait. This lasts seconds.",
+            investigate: [DESCRIBE, PROJECTION],
+            resolve: "Wait. This lasts seconds.",
         }
         False Reconciled ours "0.1.0" {
             meaning: "What is published says what the spec says.",
-            look: [DESCRIBE],
-            fix: "Nothing to do.",
+            investigate: [DESCRIBE],
+            resolve: "Nothing to do.",
         }
         False Failed ours "0.1.0" {
             meaning: "The work has come to a halt; Degraded says why.",
-            look: [DESCRIBE, CONTROLLER],
-            fix: "Solve what Degraded names.",
+            investigate: [DESCRIBE, CONTROLLER],
+            resolve: "Solve what Degraded names.",
         }
     }
 }
@@ -80,20 +80,20 @@ conditions! {
         True SpecInvalid seed "0.1.0" {
             meaning: "The graph cannot be used as it stands: no vertex has a usable key, or an id is one \
                       that a signature cannot cover.",
-            look: [SPEC, REJECTED],
-            fix: "Correct the vertices or edges that the message names. Only a change of the spec helps.",
+            investigate: [SPEC, REJECTED],
+            resolve: "Correct the vertices or edges that the message names. Only a change of the spec helps.",
         }
         True Failed seed "0.1.0" was ["ProjectionWriteFailed", "TimedOut"] {
             meaning: "The checked graph could not be written; the message has the error. What was published \
                       before stays.",
-            look: [DESCRIBE, PROJECTION, CONTROLLER],
-            fix: "Mostly missing rights, a quota, or a graph too large for a ConfigMap. The controller \
+            investigate: [DESCRIBE, PROJECTION, CONTROLLER],
+            resolve: "Mostly missing rights, a quota, or a graph too large for a ConfigMap. The controller \
                   tries again by itself.",
         }
         False NotDegraded ours "0.1.0" {
             meaning: "Nothing is known to fail.",
-            look: [DESCRIBE],
-            fix: "Nothing to do.",
+            investigate: [DESCRIBE],
+            resolve: "Nothing to do.",
         }
     }
 }

@@ -26,7 +26,7 @@ impl Kind for Cluster {
         kind: "Cluster",
         plural: "clusters",
         short_names: &["cluster"],
-        look: &[DESCRIBE],
+        investigate: &[DESCRIBE],
         types: &[
             Connected::TABLE,
             Disconnected::TABLE,
@@ -54,26 +54,26 @@ conditions! {
     Connected for Cluster {
         True RoundTripOK seed "0.1.0" {
             meaning: "The control plane answered the latest call.",
-            look: [DESCRIBE],
-            fix: "Nothing to do.",
+            investigate: [DESCRIBE],
+            resolve: "Nothing to do.",
         }
         True ControlPlaneReachable seed "0.1.0" {
             meaning: "Registration went through; the first heartbeat follows.",
-            look: [DESCRIBE],
-            fix: "Nothing to do.",
+            investigate: [DESCRIBE],
+            resolve: "Nothing to do.",
         }
         False ControlPlaneUnreachable seed "0.1.0" {
             meaning: "Calls to spec.controlPlaneBaseUrl fail; the message has the network error. No new \
                       jobs arrive and events wait in the buffer; what is installed goes on.",
-            look: [STATUS, NETWORK_LOGS, REACH, RESOLVE],
-            fix: "Open the way: DNS, firewall, egress proxy, the proxy's CA (operator.extraCaBundles). The \
+            investigate: [STATUS, NETWORK_LOGS, REACH, RESOLVE],
+            resolve: "Open the way: DNS, firewall, egress proxy, the proxy's CA (operator.extraCaBundles). The \
                   operator retries by itself; no restart is needed.",
         }
         False RegistrationTokenInvalid seed "0.1.0" {
             meaning: "The control plane refused the one-time registration token: expired, already used, or \
                       not the one it issued.",
-            look: [STATUS, "kubectl logs -n vworkspace-system deploy/vworkspace-app-operator --tail=200 | grep 'registration failed'"],
-            fix: "Have the control plane issue a new token (Cluster Registry) and give it to the operator \
+            investigate: [STATUS, "kubectl logs -n vworkspace-system deploy/vworkspace-app-operator --tail=200 | grep 'registration failed'"],
+            resolve: "Have the control plane issue a new token (Cluster Registry) and give it to the operator \
                   before its time runs out.",
         }
     }
@@ -85,14 +85,14 @@ conditions! {
         True NoRecentRoundTrip seed "0.1.0" {
             meaning: "No call has gone through within the disconnect window (5 minutes unless configured). \
                       Applications are kept as they were last wanted; no new jobs arrive.",
-            look: [STATUS, NETWORK_LOGS, REACH, RESOLVE],
-            fix: "As for Connected=False: DNS, firewall, proxy, CA, or a refused credential. It clears when \
+            investigate: [STATUS, NETWORK_LOGS, REACH, RESOLVE],
+            resolve: "As for Connected=False: DNS, firewall, proxy, CA, or a refused credential. It clears when \
                   the connection has held for a minute.",
         }
         False Connected seed "0.1.0" {
             meaning: "The connection is alive, or has not been gone for as long as the disconnect window.",
-            look: [DESCRIBE],
-            fix: "Nothing to do.",
+            investigate: [DESCRIBE],
+            resolve: "Nothing to do.",
         }
     }
 }
@@ -102,41 +102,41 @@ conditions! {
     Authenticated for Cluster {
         True CredentialAccepted seed "0.1.0" was ["RegistrationComplete"] {
             meaning: "The control plane accepted the token, and the client certificate if there is one.",
-            look: [DESCRIBE],
-            fix: "Nothing to do.",
+            investigate: [DESCRIBE],
+            resolve: "Nothing to do.",
         }
         False CredentialRejected seed "0.1.0" {
             meaning: "The control plane answered 401 or 403 to the credential. The operator has stopped \
                       calling until it gets a new one.",
-            look: [CREDENTIAL, CREDENTIAL_EVENTS, OPERATOR],
-            fix: "Register again with a new token from the control plane. Check there too whether the \
+            investigate: [CREDENTIAL, CREDENTIAL_EVENTS, OPERATOR],
+            resolve: "Register again with a new token from the control plane. Check there too whether the \
                   cluster was removed or blocked.",
         }
         False CredentialRevoked seed "0.1.0" {
             meaning: "The control plane has revoked the credential, or a rotation failed and the old \
                       credential's grace time is over.",
-            look: [
+            investigate: [
                 CREDENTIAL,
                 CREDENTIAL_EVENTS,
                 "kubectl logs -n vworkspace-system deploy/vworkspace-app-operator --tail=500 | grep -iE '(rotat|credential)'",
             ],
-            fix: "If it was revoked on purpose (a leak, say), settle that first. Then register again with a \
+            resolve: "If it was revoked on purpose (a leak, say), settle that first. Then register again with a \
                   new token. If a rotation failed, the metric vworkspace_operator_credential_age_seconds \
                   shows since when.",
         }
         False CredentialExpired seed "0.1.0" {
             meaning: "The credential has reached its end, and the rotation that should have replaced it \
                       failed.",
-            look: [CREDENTIAL, CREDENTIAL_EVENTS, OPERATOR],
-            fix: "Register again with a new token, then find out from the log why the rotation failed, lest \
+            investigate: [CREDENTIAL, CREDENTIAL_EVENTS, OPERATOR],
+            resolve: "Register again with a new token, then find out from the log why the rotation failed, lest \
                   it happens again.",
         }
         False ControlPlaneAuthenticationFailed seed "0.1.0" {
             meaning: "A heartbeat could not be authenticated, without a clear refusal of the credential: a \
                       TLS handshake that failed, a client certificate that could not be used. The message \
                       has the error.",
-            look: [STATUS, OPERATOR, REACH],
-            fix: "Read the error: an unknown CA wants operator.extraCaBundles, a certificate that is not \
+            investigate: [STATUS, OPERATOR, REACH],
+            resolve: "Read the error: an unknown CA wants operator.extraCaBundles, a certificate that is not \
                   valid yet wants a right clock. The operator retries by itself.",
         }
     }
@@ -148,21 +148,21 @@ conditions! {
         True AllControllersReady seed "0.1.0" {
             meaning: "All that the operator hands work to (Flux, cert-manager, external-secrets, Velero) is \
                       installed and reports itself well.",
-            look: [DESCRIBE],
-            fix: "Nothing to do.",
+            investigate: [DESCRIBE],
+            resolve: "Nothing to do.",
         }
         False ControllerMissing seed "0.1.0" {
             meaning: "The message names controllers that cannot be found here: what would be handed to them \
                       waits.",
-            look: [DESCRIBE, CONTROLLER_PODS, CONTROLLER_DEPLOYMENTS],
-            fix: "Install what is named. One that had come with the operator's own chart comes back when \
+            investigate: [DESCRIBE, CONTROLLER_PODS, CONTROLLER_DEPLOYMENTS],
+            resolve: "Install what is named. One that had come with the operator's own chart comes back when \
                   the chart is upgraded.",
         }
         False ControllerDegraded seed "0.1.0" {
             meaning: "At least one required controller is installed but not well; the message lists which \
                       and why.",
-            look: [CONTROLLER_PODS, CONTROLLER_DEPLOYMENTS, "kubectl events -A --types=Warning"],
-            fix: "Look at the logs and events of the controller that the message names: the operator \
+            investigate: [CONTROLLER_PODS, CONTROLLER_DEPLOYMENTS, "kubectl events -A --types=Warning"],
+            resolve: "Look at the logs and events of the controller that the message names: the operator \
                   reports it and does not repair it.",
         }
     }
@@ -174,19 +174,19 @@ conditions! {
         True EventBufferFull seed "0.1.0" {
             meaning: "The buffer of outgoing events is full and some were dropped; the message counts them. \
                       Statuses in the cluster are right, the control plane's history has gaps.",
-            look: [STATUS, NETWORK_LOGS, REACH],
-            fix: "Restore the connection to the control plane; the buffer then drains by itself. What was \
+            investigate: [STATUS, NETWORK_LOGS, REACH],
+            resolve: "Restore the connection to the control plane; the buffer then drains by itself. What was \
                   dropped does not come back.",
         }
         False NoOverflow ours "0.1.0" {
             meaning: "No event has been dropped so far.",
-            look: [DESCRIBE],
-            fix: "Nothing to do.",
+            investigate: [DESCRIBE],
+            resolve: "Nothing to do.",
         }
         False BufferDrained seed "0.1.0" {
             meaning: "Events were dropped earlier; since then the buffer has been emptied.",
-            look: [DESCRIBE],
-            fix: "Nothing to do.",
+            investigate: [DESCRIBE],
+            resolve: "Nothing to do.",
         }
     }
 }

@@ -27,7 +27,7 @@ impl Kind for Operation {
         kind: "Operation",
         plural: "operations",
         short_names: &["op"],
-        look: &[DESCRIBE],
+        investigate: &[DESCRIBE],
         types: &[
             Accepted::TABLE,
             Running::TABLE,
@@ -65,14 +65,14 @@ conditions! {
     Accepted for Operation {
         True AdmissionPassed seed "0.1.0" {
             meaning: "The operator has checked the request and will carry it out.",
-            look: [DESCRIBE],
-            fix: "Nothing to do. If it does not start, Blocked says why.",
+            investigate: [DESCRIBE],
+            resolve: "Nothing to do. If it does not start, Blocked says why.",
         }
         False ValidationFailed seed "0.1.0" {
             meaning: "The request cannot be carried out as it stands: often the target does not exist (any \
                       more), or a parameter does not fit its engine. The message names it.",
-            look: [SPEC, "kubectl get applicationinstances -n {namespace}"],
-            fix: "Create the target that the message names, or create a new operation with the right \
+            investigate: [SPEC, "kubectl get applicationinstances -n {namespace}"],
+            resolve: "Create the target that the message names, or create a new operation with the right \
                   parameters. The operator looks again when the target appears.",
         }
     }
@@ -83,20 +83,20 @@ conditions! {
     Running for Operation {
         True EngineStarted seed "0.1.0" {
             meaning: "The operator has created the engine's object and has seen it start.",
-            look: [DESCRIBE, ENGINE_REF, CHILDREN, VELERO_OBJECTS],
-            fix: "Wait. To stop it, delete the operation: a Job or Workflow is stopped, a Velero backup is \
+            investigate: [DESCRIBE, ENGINE_REF, CHILDREN, VELERO_OBJECTS],
+            resolve: "Wait. To stop it, delete the operation: a Job or Workflow is stopped, a Velero backup is \
                   removed when it has ended; a restore that has started cannot be stopped.",
         }
         False EngineNotStarted seed "0.1.0" {
             meaning: "The engine has not started, mostly because Blocked is True.",
-            look: [DESCRIBE, ENGINE_REF],
-            fix: "Look at Blocked. If nothing blocks and the engine's object exists, look at that: Velero \
+            investigate: [DESCRIBE, ENGINE_REF],
+            resolve: "Look at Blocked. If nothing blocks and the engine's object exists, look at that: Velero \
                   takes one backup after the other, a Job may find no node.",
         }
         False EngineFinished ours "0.1.0" {
             meaning: "The engine has ended its work; Succeeded, Failed or Cancelled says how.",
-            look: [DESCRIBE, "kubectl get operations.ops.vworkspace.io -n {namespace} {name} -o jsonpath='{.status.outputs}'"],
-            fix: "Nothing to do.",
+            investigate: [DESCRIBE, "kubectl get operations.ops.vworkspace.io -n {namespace} {name} -o jsonpath='{.status.outputs}'"],
+            resolve: "Nothing to do.",
         }
     }
 }
@@ -107,13 +107,13 @@ conditions! {
         True EngineCompleted seed "0.1.0" {
             meaning: "The engine reported success. Warnings, such as items that a backup had to leave out, \
                       are in status.outputs.",
-            look: ["kubectl get operations.ops.vworkspace.io -n {namespace} {name} -o jsonpath='{.status.outputs}'", DESCRIBE],
-            fix: "Nothing to do; read the warnings in the outputs if there are any.",
+            investigate: ["kubectl get operations.ops.vworkspace.io -n {namespace} {name} -o jsonpath='{.status.outputs}'", DESCRIBE],
+            resolve: "Nothing to do; read the warnings in the outputs if there are any.",
         }
         False NotYetSucceeded seed "0.1.0" {
             meaning: "It has not succeeded: it waits, runs, has failed or was cancelled.",
-            look: [DESCRIBE],
-            fix: "Look at Running, Blocked, Failed and Cancelled.",
+            investigate: [DESCRIBE],
+            resolve: "Look at Running, Blocked, Failed and Cancelled.",
         }
     }
 }
@@ -124,53 +124,53 @@ conditions! {
         True EngineFailed seed "0.1.0" {
             meaning: "The engine reported a failure that has no reason of its own here. The message has the \
                       engine's words.",
-            look: [DESCRIBE, ENGINE_REF, CHILD_LOGS, VELERO_LOGS],
-            fix: "Correct what the message names and create a new operation; this one is not tried again.",
+            investigate: [DESCRIBE, ENGINE_REF, CHILD_LOGS, VELERO_LOGS],
+            resolve: "Correct what the message names and create a new operation; this one is not tried again.",
         }
         True VeleroBackupFailed seed "0.1.0" {
             meaning: "Velero failed the Backup that belongs to this operation. The message has Velero's own \
                       reason (status.failureReason).",
-            look: [
+            investigate: [
                 "kubectl describe backups.velero.io -n velero -l ops.vworkspace.io/operation=$(kubectl get operations.ops.vworkspace.io -n {namespace} {name} -o jsonpath='{.metadata.uid}')",
                 "kubectl get backupstoragelocations.velero.io -n velero",
                 VELERO_LOGS,
             ],
-            fix: "Mostly the storage location (credentials, bucket, reachability) or a snapshot class. \
+            resolve: "Mostly the storage location (credentials, bucket, reachability) or a snapshot class. \
                   Correct it and create a new operation.",
         }
         True JobFailedBackoffExceeded seed "0.1.0" {
             meaning: "The Job's pod failed more often than its backoffLimit allows. Exit code and the \
                       reference to the logs are in status.outputs.",
-            look: [CHILDREN, CHILD_LOGS, "kubectl get operations.ops.vworkspace.io -n {namespace} {name} -o jsonpath='{.status.outputs}'"],
-            fix: "Correct the command: a wrong image tag, a Secret mounted wrongly, a host that cannot be \
+            investigate: [CHILDREN, CHILD_LOGS, "kubectl get operations.ops.vworkspace.io -n {namespace} {name} -o jsonpath='{.status.outputs}'"],
+            resolve: "Correct the command: a wrong image tag, a Secret mounted wrongly, a host that cannot be \
                   reached. Then create a new operation.",
         }
         True WorkflowFailed seed "0.1.0" {
             meaning: "A step of the Argo Workflow failed. The message names the first one.",
-            look: [
+            investigate: [
                 WORKFLOWS,
                 CHILD_LOGS,
                 "kubectl get operations.ops.vworkspace.io -n {namespace} {name} -o jsonpath='{.status.outputs.runId}'",
             ],
-            fix: "Correct the step (its template, script or parameters) and create a new operation. In \
+            resolve: "Correct the step (its template, script or parameters) and create a new operation. In \
                   Argo's own pages the run has the id in status.outputs.runId.",
         }
         True Timeout seed "0.1.0" {
             meaning: "The engine was still at work when the time allowed for it ran out.",
-            look: [DESCRIBE, CHILDREN, CHILD_LOGS, VELERO_OBJECTS],
-            fix: "Find out what took so long. If it was only slow, create a new operation with a longer \
+            investigate: [DESCRIBE, CHILDREN, CHILD_LOGS, VELERO_OBJECTS],
+            resolve: "Find out what took so long. If it was only slow, create a new operation with a longer \
                   timeout.",
         }
         True PreconditionFailed seed "0.1.0" {
             meaning: "Something that had to hold before the start (target Ready, no conflicting operation) \
                       did not come true within spec.policy.waitTimeout. Nothing was done.",
-            look: [DESCRIBE, TARGET, ALL],
-            fix: "Make the precondition true and create a new operation, with a longer waitTimeout or none.",
+            investigate: [DESCRIBE, TARGET, ALL],
+            resolve: "Make the precondition true and create a new operation, with a longer waitTimeout or none.",
         }
         False NotFailed ours "0.1.0" {
             meaning: "It has not failed.",
-            look: [DESCRIBE],
-            fix: "Nothing to do.",
+            investigate: [DESCRIBE],
+            resolve: "Nothing to do.",
         }
     }
 }
@@ -181,19 +181,19 @@ conditions! {
         True UserCancelled seed "0.1.0" was ["CancelledByUser"] {
             meaning: "An administrator or the control plane cancelled it, or it was deleted before it had \
                       ended.",
-            look: [DESCRIBE, "kubectl get events -n {namespace} --field-selector involvedObject.name={name}"],
-            fix: "Nothing to do. If it is still wanted, create a new operation.",
+            investigate: [DESCRIBE, "kubectl get events -n {namespace} --field-selector involvedObject.name={name}"],
+            resolve: "Nothing to do. If it is still wanted, create a new operation.",
         }
         True SupersededByOperation seed "0.1.0" {
             meaning: "It had not started when the same was asked for again, and doing it twice would help \
                       nobody: the operation that the message names does it.",
-            look: [ALL, DESCRIBE],
-            fix: "Follow the newer operation.",
+            investigate: [ALL, DESCRIBE],
+            resolve: "Follow the newer operation.",
         }
         False NotCancelled ours "0.1.0" {
             meaning: "Nobody has cancelled it.",
-            look: [DESCRIBE],
-            fix: "Nothing to do.",
+            investigate: [DESCRIBE],
+            resolve: "Nothing to do.",
         }
     }
 }
@@ -204,49 +204,49 @@ conditions! {
         True ConflictingOperation seed "0.1.0" {
             meaning: "Another operation on the same target runs, or is next in line, and must not run \
                       together with this one. The message names it.",
-            look: [ALL, "kubectl get operations.ops.vworkspace.io -A -o json | jq '.items[] | select(.status.phase==\"Running\") | .metadata.name'"],
-            fix: "Wait for the other one to end. If it hangs and it is safe, delete it: `kubectl delete \
+            investigate: [ALL, "kubectl get operations.ops.vworkspace.io -A -o json | jq '.items[] | select(.status.phase==\"Running\") | .metadata.name'"],
+            resolve: "Wait for the other one to end. If it hangs and it is safe, delete it: `kubectl delete \
                   operations.ops.vworkspace.io -n {namespace} <its name>`.",
         }
         True AwaitingApproval seed "0.1.0" {
             meaning: "spec.approvals.required is true, or policy demands it, and the approval claim is \
                       missing, expired or made for another operation.",
-            look: ["kubectl get operations.ops.vworkspace.io -n {namespace} {name} -o jsonpath='{.spec.approvals}'", DESCRIBE],
-            fix: "Put a valid claim into spec.approvals.claim; the control plane that will issue it does \
+            investigate: ["kubectl get operations.ops.vworkspace.io -n {namespace} {name} -o jsonpath='{.spec.approvals}'", DESCRIBE],
+            resolve: "Put a valid claim into spec.approvals.claim; the control plane that will issue it does \
                   not exist yet. A claim cannot be copied from another operation.",
         }
         True TargetNotReady seed "0.1.0" {
             meaning: "The target instance is not Ready and spec.policy.requireReady asks for it.",
-            look: [TARGET],
-            fix: "Make the target Ready: its own conditions say what is wrong. If the operation is meant \
+            investigate: [TARGET],
+            resolve: "Make the target Ready: its own conditions say what is wrong. If the operation is meant \
                   for a broken target, create it with spec.policy.requireReady: false.",
         }
         True DependencyMissing seed "0.1.0" {
             meaning: "The engine's controller (Velero, Argo Workflows) is not installed on this cluster.",
-            look: [
+            investigate: [
                 "kubectl get clusters.ops.vworkspace.io",
                 "kubectl get crd | grep -E '(velero.io|argoproj.io)'",
                 "kubectl get deploy -A | grep -E '(velero|workflow-controller)'",
             ],
-            fix: "Install the controller that the message names; the operation then starts by itself. Or \
+            resolve: "Install the controller that the message names; the operation then starts by itself. Or \
                   cancel it and use another engine.",
         }
         True CapabilityMissing seed "0.1.0" {
             meaning: "The target does not say that it can do this with this engine: the annotation \
                       ops.vworkspace.io/<verb> is missing or lists other engines.",
-            look: [TARGET_ANNOTATIONS, SPEC],
-            fix: "If the application supports it, annotate the target, e.g. ops.vworkspace.io/backup: \
+            investigate: [TARGET_ANNOTATIONS, SPEC],
+            resolve: "If the application supports it, annotate the target, e.g. ops.vworkspace.io/backup: \
                   velero. Otherwise create the operation with an engine that it lists.",
         }
         False NotBlocked ours "0.1.0" {
             meaning: "Nothing has stood in the way so far.",
-            look: [DESCRIBE],
-            fix: "Nothing to do.",
+            investigate: [DESCRIBE],
+            resolve: "Nothing to do.",
         }
         False Unblocked ours "0.1.0" {
             meaning: "Something stood in the way and no longer does.",
-            look: [DESCRIBE],
-            fix: "Nothing to do.",
+            investigate: [DESCRIBE],
+            resolve: "Nothing to do.",
         }
     }
 }

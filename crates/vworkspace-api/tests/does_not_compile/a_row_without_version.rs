@@ -9,7 +9,7 @@ impl Kind for Teapot {
         kind: "Teapot",
         plural: "teapots",
         short_names: &[],
-        look: &["kubectl get teapot"],
+        investigate: &["kubectl get teapot"],
         types: &[Closed::TABLE],
         reads: &[],
         unobserved: &kstatus::NOT_YET_OBSERVED,
@@ -19,7 +19,7 @@ impl Kind for Teapot {
 conditions! {
     /// The lid is on.
     Closed for Teapot {
-        True LidOn ours "" { meaning: "It is on.", look: ["kubectl get teapot"], fix: "Lift it." }
+        True LidOn ours "" { meaning: "It is on.", investigate: ["kubectl get teapot"], resolve: "Lift it." }
     }
 }
 
