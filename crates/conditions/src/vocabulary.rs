@@ -1,5 +1,5 @@
-//! What conditions of a kind can say: a closed set of (type, status, reason), each with what it means, how to look
-//! and how to fix it, written once.
+//! What conditions of a kind can say: a closed set of (type, status, reason), each with what it means, how to investigate
+//! and how to resolve it, written once.
 
 use crate::condition::Status;
 use crate::kstatus::{self, Reads};

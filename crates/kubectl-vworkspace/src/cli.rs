@@ -28,7 +28,7 @@ pub enum Command {
     /// The reconcile status of objects, from files or from the cluster
     Status(StatusArgs),
 
-    /// What a status condition means, how to look at it and how to fix it
+    /// What a status condition means, how to investigate and how to resolve it
     Explain(ExplainArgs),
 
     /// A completion script for a shell

@@ -215,6 +215,6 @@ fn json_of_all_is_one_element_per_kind_type_status_and_reason() {
 
 #[test]
 fn text_of_all_explains_every_entry() {
-    let pages = explain("--all").matches("How to fix it").count();
+    let pages = explain("--all").matches("How to resolve it").count();
     assert_eq!(pages, elements("--all -o json").len());
 }

@@ -1,4 +1,4 @@
-//! `explain`: what a condition means, how to look at it and how to fix it, from the same tables that the controllers'
+//! `explain`: what a condition means, how to investigate and how to resolve it, from the same tables that the controllers'
 //! types are made of.
 
 mod lookup;
@@ -24,7 +24,7 @@ Examples:
   kubectl vworkspace explain                                    every kind and its condition types
   kubectl vworkspace explain appinst                            everything an ApplicationInstance can say
   kubectl vworkspace explain operation blocked                  what Blocked means on an Operation
-  kubectl vworkspace explain operation blocked targetnotready   what it means, how to look, how to fix it
+  kubectl vworkspace explain operation blocked targetnotready   what it means, how to investigate and resolve it
   kubectl vworkspace explain missingsecret                      a reason, wherever it occurs
   kubectl vworkspace explain Blocked=True/MissingSecret         the same, as our documents write conditions
   kubectl vworkspace explain --all -o json                      everything, for programs")]

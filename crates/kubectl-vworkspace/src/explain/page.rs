@@ -116,11 +116,11 @@ fn write_entry(out: &mut impl Write, of: &Vocabulary, entry: &Entry, colour: Col
     writeln!(out, "{} {}", of.kind, colour.paint(Tone::Strong, title))?;
     writeln!(out, "\n  What it means")?;
     write_wrapped(out, "    ", &meaning(entry))?;
-    writeln!(out, "\n  How to look")?;
+    writeln!(out, "\n  How to investigate")?;
     for command in entry.investigate {
         writeln!(out, "    {}", colour.paint(Tone::Good, command))?;
     }
-    writeln!(out, "\n  How to fix it")?;
+    writeln!(out, "\n  How to resolve it")?;
     write_fix(out, "    ", entry.resolve, colour)?;
     writeln!(out, "\n  {}", colour.paint(Tone::Dim, provenance(entry)))
 }
