@@ -44,7 +44,7 @@ pub(crate) static STABLE: Entry = Entry {
     investigate: &[],
     resolve: "Nothing to do.",
     since: "0.1.0",
-    origin: Origin::Ours,
+    origin: Origin::Extension,
     was: &[],
     repeats: None,
 };
@@ -61,7 +61,7 @@ pub static NOT_YET_OBSERVED: Entry = Entry {
     resolve: "Wait for the controller's next visit. If it lasts, the controller is not running or is older than the \
               object's status: its log says more.",
     since: "0.1.0",
-    origin: Origin::Ours,
+    origin: Origin::Extension,
     was: &[],
     repeats: None,
 };
@@ -76,7 +76,7 @@ pub(crate) static NOT_STALLED: Entry = Entry {
     investigate: &[],
     resolve: "Nothing to do.",
     since: "0.1.0",
-    origin: Origin::Ours,
+    origin: Origin::Extension,
     was: &[],
     repeats: None,
 };

@@ -23,7 +23,7 @@ fn write_page(out: &mut String, vocabularies: &[&Vocabulary], generated_by: &str
     )?;
     writeln!(
         out,
-        "Reasons marked *ours* are additions to the published contract, for states that it has no word for.\n"
+        "Reasons marked *extension* are additions to the published contract, for states that it has no word for.\n"
     )?;
     writeln!(out, "| Kind | Types |\n| --- | --- |")?;
     for vocabulary in vocabularies {
@@ -52,8 +52,8 @@ fn write_type(out: &mut String, kind: &str, listing: &TypeListing) -> Result {
     writeln!(out, "| Status | Reason | Meaning |\n| --- | --- | --- |")?;
     for entry in &listing.entries {
         let mark = match entry.origin {
-            Origin::Seed => "",
-            Origin::Ours => " *(ours)*",
+            Origin::Contract => "",
+            Origin::Extension => " *(extension)*",
         };
         let explained = anchor(kind, entry.repeats.unwrap_or(entry));
         let meaning = prose(entry.meaning);

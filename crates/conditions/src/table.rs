@@ -14,7 +14,7 @@
 /// conditions! {
 ///     /// The tea can be drunk.
 ///     Ready for Teapot {
-///         True Brewed seed "0.1.0" {
+///         True Brewed contract "0.1.0" {
 ///             meaning: "The tea has drawn for as long as it should.",
 ///             investigate: ["kubectl get teapot -n {namespace} {name}"],
 ///             resolve: "Nothing to do: drink it.",
@@ -26,12 +26,12 @@
 /// conditions! {
 ///     /// Brewing cannot start.
 ///     Blocked for Teapot {
-///         True NoWater seed "0.1.0" was ["Dry"] {
+///         True NoWater contract "0.1.0" was ["Dry"] {
 ///             meaning: "The pot is empty.",
 ///             investigate: ["kubectl describe teapot -n {namespace} {name}"],
 ///             resolve: "Fill it.",
 ///         }
-///         False NotBlocked ours "0.1.0" {
+///         False NotBlocked extension "0.1.0" {
 ///             meaning: "Nothing stands in the way.",
 ///             investigate: ["kubectl describe teapot -n {namespace} {name}"],
 ///             resolve: "Nothing to do.",
@@ -149,6 +149,6 @@ macro_rules! conditions {
             }
         }
     };
-    (@origin seed) => { $crate::Origin::Seed };
-    (@origin ours) => { $crate::Origin::Ours };
+    (@origin contract) => { $crate::Origin::Contract };
+    (@origin extension) => { $crate::Origin::Extension };
 }

@@ -9,9 +9,9 @@ use crate::limits;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Origin {
     /// The published contract that we implement.
-    Seed,
+    Contract,
     /// Added by us, for states that the published contract has no word for.
-    Ours,
+    Extension,
 }
 
 impl Origin {
@@ -19,8 +19,8 @@ impl Origin {
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
-            Origin::Seed => "seed",
-            Origin::Ours => "ours",
+            Origin::Contract => "contract",
+            Origin::Extension => "extension",
         }
     }
 }
@@ -76,7 +76,7 @@ impl Entry {
             Some(first) => first,
             None => self,
         };
-        Entry { type_, status, origin: Origin::Ours, repeats: Some(first), ..*self }
+        Entry { type_, status, origin: Origin::Extension, repeats: Some(first), ..*self }
     }
 
     /// Whether a condition with this status and reason (or a former name of it) says what this entry says.

@@ -27,12 +27,12 @@ impl Kind for Cup {
 conditions! {
     /// Everything that can be wrong.
     Chipped for Cup {
-        True Cracked seed "0.1.0" was ["Old"] {
+        True Cracked contract "0.1.0" was ["Old"] {
             meaning: "It leaks",
             investigate: ["look at {namespace}/{pot}"],
             resolve: "Glue it with {glue}.",
         }
-        True Broken seed "0.1.0" was ["Old"] {
+        True Broken contract "0.1.0" was ["Old"] {
             meaning: "It is in  pieces.",
             investigate: ["kubectl get teapot -n {namespace} {name} -o jsonpath='{.spec}'"],
             resolve: "Buy one: kubectl create cup.",

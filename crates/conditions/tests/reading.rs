@@ -267,7 +267,7 @@ fn the_listing_has_the_added_types_with_the_texts_of_what_decides() {
         ]
     );
     let stalled = Teapot::VOCABULARY.find("Stalled", Status::True, "Dry").expect("listed");
-    assert_eq!((stalled.origin, stalled.resolve), (Origin::Ours, "Fill it."));
+    assert_eq!((stalled.origin, stalled.resolve), (Origin::Extension, "Fill it."));
     assert_eq!(stalled.repeats.map(|first| first.type_), Some("Blocked"));
     let kettles: Vec<_> = Kettle::VOCABULARY.all_types().map(|listing| listing.name).collect();
     assert_eq!(kettles, ["Reconciling", "Broken", "Stalled"]);

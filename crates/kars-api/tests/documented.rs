@@ -91,7 +91,7 @@ fn the_nine_kinds_have_the_89_documented_entries() {
          EgressApproval Degraded=False BlockedOnSandbox Expired",
     );
     assert_eq!(documented.len(), 89);
-    assert_eq!(entries(Origin::Seed), documented);
+    assert_eq!(entries(Origin::Contract), documented);
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn our_additions_are_the_other_side_of_each_type_and_nothing_more() {
          EgressApproval Progressing=False Reconciled Failed
          EgressApproval Degraded=False NotDegraded",
     );
-    assert_eq!(entries(Origin::Ours), additions);
+    assert_eq!(entries(Origin::Extension), additions);
 }
 
 #[test]

@@ -97,13 +97,13 @@ fn write_page(out: &mut String, snapshot: &BTreeSet<Produced>) -> std::fmt::Resu
     writeln!(
         out,
         "What our kinds can say, and the scenario that made the operator say it on a real cluster with real Flux \
-         (`cargo lab test NAME`). What each reason means: [conditions](conditions.md). Reasons marked *ours* are \
+         (`cargo lab test NAME`). What each reason means: [conditions](conditions.md). Reasons marked *extension* are \
          additions to the published contract. `Stalled` is left out: it follows from the other conditions.\n"
     )?;
     writeln!(out, "| Kind | Documented | Produced | Ours | Produced |\n| --- | --- | --- | --- | --- |")?;
     for vocabulary in vocabularies() {
-        let (documented, shown) = counted(vocabulary, Origin::Seed, snapshot);
-        let (ours, ours_shown) = counted(vocabulary, Origin::Ours, snapshot);
+        let (documented, shown) = counted(vocabulary, Origin::Contract, snapshot);
+        let (ours, ours_shown) = counted(vocabulary, Origin::Extension, snapshot);
         writeln!(
             out,
             "| [{}](#{}) | {documented} | {shown} | {ours} | {ours_shown} |",
@@ -137,8 +137,8 @@ fn write_table(
     writeln!(out, "| Status | Reason | Origin | Produced by |\n| --- | --- | --- | --- |")?;
     for entry in table.entries {
         let origin = match entry.origin {
-            Origin::Seed => "documented",
-            Origin::Ours => "ours",
+            Origin::Contract => "documented",
+            Origin::Extension => "extension",
         };
         let by = snapshot.iter().find(|row| row.is(kind, entry));
         let by = by.map_or_else(|| "not yet".to_owned(), |row| format!("`{}`", row.scenario));

@@ -201,8 +201,8 @@ pub(crate) fn text(produced: &BTreeSet<Produced>) -> Result<String> {
 /// The gate of a full run: every documented reason was produced, and the committed snapshot says so.
 pub(crate) fn check(produced: &BTreeSet<Produced>) -> Result<()> {
     let snapshot = maturity::snapshot()?;
-    let missing = uncovered(produced, Origin::Seed);
-    let ours = uncovered(produced, Origin::Ours);
+    let missing = uncovered(produced, Origin::Contract);
+    let ours = uncovered(produced, Origin::Extension);
     if !ours.is_empty() {
         println!("     not produced, and not of the published contract: {}", listed(&ours));
     }
@@ -243,7 +243,7 @@ fn line(entry: &Entry, snapshot: &BTreeSet<Produced>) -> String {
 pub(crate) fn summary(produced: &BTreeSet<Produced>) -> Result<String> {
     let snapshot = maturity::snapshot()?;
     let mut lines = Vec::new();
-    for (origin, whose) in [(Origin::Seed, "documented"), (Origin::Ours, "added by us")] {
+    for (origin, whose) in [(Origin::Contract, "documented"), (Origin::Extension, "added by us")] {
         let tables = ApplicationInstance::VOCABULARY.types.iter();
         let all = tables.flat_map(|table| table.entries).filter(|entry| entry.origin == origin).count();
         let missing = uncovered(produced, origin);
@@ -297,7 +297,7 @@ mod tests {
 
     #[test]
     fn every_documented_reason_counts_and_stalled_does_not() {
-        let missing = uncovered(&BTreeSet::new(), Origin::Seed);
+        let missing = uncovered(&BTreeSet::new(), Origin::Contract);
         assert_eq!(missing.len(), 31);
         assert!(missing.iter().all(|entry| entry.type_ != "Stalled"));
     }
@@ -305,7 +305,7 @@ mod tests {
     #[test]
     fn a_reason_that_was_produced_is_not_missing_and_one_of_another_status_or_kind_is() {
         let installing = |produced: Produced| {
-            let missing = uncovered(&BTreeSet::from([produced]), Origin::Seed);
+            let missing = uncovered(&BTreeSet::from([produced]), Origin::Contract);
             missing.iter().any(|entry| entry.reason == "Installing")
         };
         assert!(!installing(row("Ready", "False", "Installing", "it")));
@@ -318,7 +318,7 @@ mod tests {
 
     #[test]
     fn a_missing_reason_is_told_with_the_command_that_showed_it_before() {
-        let missing = uncovered(&BTreeSet::new(), Origin::Seed);
+        let missing = uncovered(&BTreeSet::new(), Origin::Contract);
         let ready = missing.iter().find(|entry| entry.reason == "HelmReleaseReady").expect("a row");
         let known = BTreeSet::from([row("Ready", "True", "HelmReleaseReady", "application_life")]);
         assert!(line(ready, &known).ends_with("run: cargo lab test application_life"));

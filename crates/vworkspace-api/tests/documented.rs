@@ -49,7 +49,7 @@ fn an_application_instance_has_the_31_documented_entries() {
         listed("Blocked=True MissingSecret\nDegraded=True UpgradeFailed\nSuspended=True ReconcilePaused");
     assert_eq!((conditions_document.len(), troubleshooting_document.len()), (28, 3));
     let documented = sorted(conditions_document.into_iter().chain(troubleshooting_document));
-    assert_eq!(entries(ApplicationInstance::VOCABULARY, Origin::Seed), documented);
+    assert_eq!(entries(ApplicationInstance::VOCABULARY, Origin::Contract), documented);
     assert_eq!(documented.len(), 31);
 }
 
@@ -72,7 +72,7 @@ fn an_operation_has_the_19_documented_entries() {
     );
     assert_eq!((conditions_document.len(), troubleshooting_document.len()), (15, 4));
     let documented = sorted(conditions_document.into_iter().chain(troubleshooting_document));
-    assert_eq!(entries(Operation::VOCABULARY, Origin::Seed), documented);
+    assert_eq!(entries(Operation::VOCABULARY, Origin::Contract), documented);
     assert_eq!(documented.len(), 19);
 }
 
@@ -94,7 +94,7 @@ fn a_cluster_has_the_16_documented_entries() {
         listed("Connected=False RegistrationTokenInvalid\nAuthenticated=False CredentialRevoked");
     assert_eq!((conditions_document.len(), troubleshooting_document.len()), (14, 2));
     let documented = sorted(conditions_document.into_iter().chain(troubleshooting_document));
-    assert_eq!(entries(Cluster::VOCABULARY, Origin::Seed), documented);
+    assert_eq!(entries(Cluster::VOCABULARY, Origin::Contract), documented);
     assert_eq!(documented.len(), 16);
 }
 
@@ -110,15 +110,15 @@ fn our_additions_are_those_that_were_agreed() {
          Suspended=True OperationInProgress
          Deleting=False NotDeleting",
     );
-    assert_eq!(entries(ApplicationInstance::VOCABULARY, Origin::Ours), application_instance);
+    assert_eq!(entries(ApplicationInstance::VOCABULARY, Origin::Extension), application_instance);
     let operation = listed(
         "Running=False EngineFinished
          Failed=False NotFailed
          Cancelled=False NotCancelled
          Blocked=False NotBlocked Unblocked",
     );
-    assert_eq!(entries(Operation::VOCABULARY, Origin::Ours), operation);
-    assert_eq!(entries(Cluster::VOCABULARY, Origin::Ours), listed("BufferOverflow=False NoOverflow"));
+    assert_eq!(entries(Operation::VOCABULARY, Origin::Extension), operation);
+    assert_eq!(entries(Cluster::VOCABULARY, Origin::Extension), listed("BufferOverflow=False NoOverflow"));
 }
 
 #[test]

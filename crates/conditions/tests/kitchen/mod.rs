@@ -8,17 +8,17 @@ pub enum Teapot {}
 conditions! {
     /// The tea can be drunk.
     Ready for Teapot {
-        True Brewed seed "0.1.0" {
+        True Brewed contract "0.1.0" {
             meaning: "The tea has drawn for as long as it should.",
             investigate: ["kubectl get teapot -n {namespace} {name}"],
             resolve: "Nothing to do: drink it.",
         }
-        False Brewing seed "0.1.0" {
+        False Brewing contract "0.1.0" {
             meaning: "It draws.",
             investigate: ["kubectl get teapot -n {namespace} {name}"],
             resolve: "Wait.",
         }
-        Unknown NotLookedAt seed "0.1.0" {
+        Unknown NotLookedAt contract "0.1.0" {
             meaning: "Nobody has lifted the lid yet.",
             investigate: ["kubectl get teapot -n {namespace} {name}"],
             resolve: "Wait.",
@@ -30,17 +30,17 @@ conditions! {
 conditions! {
     /// Brewing cannot start.
     Blocked for Teapot {
-        True NoWater seed "0.1.0" was ["Dry", "Empty"] {
+        True NoWater contract "0.1.0" was ["Dry", "Empty"] {
             meaning: "The pot is empty.",
             investigate: ["kubectl describe teapot -n {namespace} {name}"],
             resolve: "Fill it.",
         }
-        True NoTea seed "0.1.0" {
+        True NoTea contract "0.1.0" {
             meaning: "There is no tea in it.",
             investigate: ["kubectl describe teapot -n {namespace} {name}"],
             resolve: "Wait for the shop.",
         }
-        False NotBlocked ours "0.1.0" {
+        False NotBlocked extension "0.1.0" {
             meaning: "Nothing stands in the way.",
             investigate: ["kubectl describe teapot -n {namespace} {name}"],
             resolve: "Nothing to do.",
@@ -77,19 +77,19 @@ pub mod kettle {
     conditions! {
         /// The water is being heated.
         Reconciling for Kettle {
-            True Heating seed "0.1.0" { meaning: "It is on.", investigate: ["kubectl get kettle"], resolve: "Wait." }
-            True NotLookedAt ours "0.1.0" { meaning: "Nobody has looked.", investigate: ["kubectl get kettle"], resolve: "Wait." }
-            False Stable seed "0.1.0" { meaning: "It is off.", investigate: ["kubectl get kettle"], resolve: "Nothing." }
+            True Heating contract "0.1.0" { meaning: "It is on.", investigate: ["kubectl get kettle"], resolve: "Wait." }
+            True NotLookedAt extension "0.1.0" { meaning: "Nobody has looked.", investigate: ["kubectl get kettle"], resolve: "Wait." }
+            False Stable contract "0.1.0" { meaning: "It is off.", investigate: ["kubectl get kettle"], resolve: "Nothing." }
         }
     }
 
     conditions! {
         /// Something is wrong with it.
         Broken for Kettle {
-            True Leaks seed "0.1.0" { meaning: "Water runs out.", investigate: ["kubectl get kettle"], resolve: "Buy one." }
-            True FuseBlown seed "0.1.0" { meaning: "No current.", investigate: ["kubectl get kettle"], resolve: "Replace it." }
-            False Descaling seed "0.1.0" { meaning: "It is being cleaned.", investigate: ["kubectl get kettle"], resolve: "Wait." }
-            False Whole seed "0.1.0" { meaning: "It is not.", investigate: ["kubectl get kettle"], resolve: "Nothing." }
+            True Leaks contract "0.1.0" { meaning: "Water runs out.", investigate: ["kubectl get kettle"], resolve: "Buy one." }
+            True FuseBlown contract "0.1.0" { meaning: "No current.", investigate: ["kubectl get kettle"], resolve: "Replace it." }
+            False Descaling contract "0.1.0" { meaning: "It is being cleaned.", investigate: ["kubectl get kettle"], resolve: "Wait." }
+            False Whole contract "0.1.0" { meaning: "It is not.", investigate: ["kubectl get kettle"], resolve: "Nothing." }
         }
     }
 

@@ -37,18 +37,18 @@ impl Kind for A2AAgent {
 conditions! {
     /// The agent's card is compiled and published.
     Ready for A2AAgent {
-        True Reconciled seed "0.1.0" {
+        True Reconciled contract "0.1.0" {
             meaning: "The card of this generation is in its ConfigMap, for the router to use.",
             investigate: [DESCRIBE, CARD],
             resolve: "Nothing to do.",
         }
-        False SpecInvalid seed "0.1.0" {
+        False SpecInvalid contract "0.1.0" {
             meaning: "The spec passes the schema but cannot become a card: a signing key that is no Ed25519 \
                       key, a kid used twice, an expired key, no https in production.",
             investigate: [SPEC, DESCRIBE],
             resolve: "Correct the field that the message names. Only a change of the spec helps.",
         }
-        False Failed seed "0.1.0" was ["CardWriteFailed", "TimedOut"] {
+        False Failed contract "0.1.0" was ["CardWriteFailed", "TimedOut"] {
             meaning: "The card could not be written; the message has the error.",
             investigate: [DESCRIBE, CARD, CONTROLLER],
             resolve: "Mostly missing rights, a quota, or a ConfigMap of that name that belongs to somebody \
@@ -61,22 +61,22 @@ conditions! {
 conditions! {
     /// The controller is at work on the card.
     Progressing for A2AAgent {
-        True Reconciling seed "0.1.0" {
+        True Reconciling contract "0.1.0" {
             meaning: "A change of the spec is being compiled into the card.",
             investigate: [DESCRIBE, CARD],
             resolve: "Wait. This lasts seconds.",
         }
-        True Creating seed "0.1.0" {
+        True Creating contract "0.1.0" {
             meaning: "The card is being written for the first time.",
             investigate: [DESCRIBE, CARD],
             resolve: "Wait. This lasts seconds.",
         }
-        False Reconciled ours "0.1.0" {
+        False Reconciled extension "0.1.0" {
             meaning: "The card says what the spec says.",
             investigate: [DESCRIBE],
             resolve: "Nothing to do.",
         }
-        False Failed ours "0.1.0" {
+        False Failed extension "0.1.0" {
             meaning: "The work has come to a halt; Ready says why.",
             investigate: [DESCRIBE, CONTROLLER],
             resolve: "Solve what Ready names.",

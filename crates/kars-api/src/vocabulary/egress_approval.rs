@@ -46,7 +46,7 @@ impl Kind for EgressApproval {
 conditions! {
     /// The hosts can be reached now.
     Ready for EgressApproval {
-        True RouterConfirmed seed "0.1.0" {
+        True RouterConfirmed contract "0.1.0" {
             meaning: "The router has confirmed the merged allowlist that has the hosts of this approval in \
                       it.",
             investigate: [DESCRIBE, MERGED],
@@ -66,18 +66,18 @@ conditions! {
 conditions! {
     /// The permission is on its way to the router.
     Progressing for EgressApproval {
-        True AwaitingRouterEcho seed "0.1.0" {
+        True AwaitingRouterEcho contract "0.1.0" {
             meaning: "The permission is compiled and published; the router has not confirmed it yet.",
             investigate: [MERGED, ROUTER],
             resolve: "Wait: it takes a minute or two to reach the pod. If it lasts, the router's log says why \
                   it refuses the list.",
         }
-        False Reconciled ours "0.1.0" {
+        False Reconciled extension "0.1.0" {
             meaning: "Nothing is being waited for: the permission is in force, or it has ended.",
             investigate: [DESCRIBE],
             resolve: "Nothing to do.",
         }
-        False Failed ours "0.1.0" {
+        False Failed extension "0.1.0" {
             meaning: "The work has come to a halt; Ready says why.",
             investigate: [DESCRIBE, CONTROLLER],
             resolve: "Solve what Ready names.",
@@ -88,36 +88,36 @@ conditions! {
 conditions! {
     /// The permission cannot be given as it was asked for.
     Degraded for EgressApproval {
-        True TtlExceedsCeiling seed "0.1.0" {
+        True TtlExceedsCeiling contract "0.1.0" {
             meaning: "spec.ttl is longer than this cluster allows (a day unless configured). Nothing was \
                       opened.",
             investigate: [SPEC, "kubectl get deploy -n kars-system kars-controller -o yaml | grep -A1 EGRESS_APPROVAL_MAX_TTL_SECONDS"],
             resolve: "Create an approval with a shorter ttl; the message has the limit.",
         }
-        True TtlInvalid seed "0.1.0" {
+        True TtlInvalid contract "0.1.0" {
             meaning: "spec.ttl is no duration that can be used: days, hours, minutes and seconds only, and \
                       not zero. Nothing was opened.",
             investigate: [SPEC],
             resolve: "Create an approval with a ttl such as PT2H or P1DT30M.",
         }
-        True ReasonInvalid seed "0.1.0" {
+        True ReasonInvalid contract "0.1.0" {
             meaning: "spec.reason has control characters or is empty. Nothing was opened.",
             investigate: [SPEC],
             resolve: "Create an approval with a reason in plain text.",
         }
-        False BlockedOnSandbox seed "0.1.0" {
+        False BlockedOnSandbox contract "0.1.0" {
             meaning: "The sandbox does not exist or is not running, so there is nobody to open the way for. \
                       The permission itself is in order.",
             investigate: [SANDBOX],
             resolve: "Make the sandbox Ready; the approval then goes on by itself.",
         }
-        False Expired seed "0.1.0" {
+        False Expired contract "0.1.0" {
             meaning: "The time is over and the hosts are closed again. This is final.",
             investigate: [DESCRIBE, MERGED],
             resolve: "Nothing to do. If the hosts are still needed, create a new approval, or have them put on \
                   the sandbox's allowlist.",
         }
-        False NotDegraded ours "0.1.0" {
+        False NotDegraded extension "0.1.0" {
             meaning: "Nothing is wrong with the permission.",
             investigate: [DESCRIBE],
             resolve: "Nothing to do.",

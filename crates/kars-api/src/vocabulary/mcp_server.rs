@@ -36,19 +36,19 @@ impl Kind for McpServer {
 conditions! {
     /// The server's OAuth metadata and keys are published for the routers; it says nothing about the server itself.
     Ready for McpServer {
-        True Reconciled seed "0.1.0" {
+        True Reconciled contract "0.1.0" {
             meaning: "OAuth metadata and signing keys were mirrored for every sandbox that uses the server. \
                       Whether the server answers is not known from this.",
             investigate: [DESCRIBE, KEYS],
             resolve: "Nothing to do.",
         }
-        False SpecInvalid seed "0.1.0" was ["InvalidSpec"] {
+        False SpecInvalid contract "0.1.0" was ["InvalidSpec"] {
             meaning: "The spec passes the schema but contradicts itself: production without an issuer or \
                       without https, a bundle beside inline fields.",
             investigate: [SPEC, DESCRIBE],
             resolve: "Correct the field that the message names. Only a change of the spec helps.",
         }
-        False DependencyMissing seed "0.1.0" was ["JwksFetchFailed"] {
+        False DependencyMissing contract "0.1.0" was ["JwksFetchFailed"] {
             meaning: "In production mode the issuer's keys must be fetched first, and that fails: the \
                       issuer does not answer, or its answer has no keys.",
             investigate: [
@@ -59,7 +59,7 @@ conditions! {
             resolve: "Make the issuer reachable from the controller, or correct spec.oauth.issuer. The \
                   controller tries again by itself.",
         }
-        False Failed seed "0.1.0" was ["TimedOut", "ManagedWorkloadFailed", "McpProbeFailed"] {
+        False Failed contract "0.1.0" was ["TimedOut", "ManagedWorkloadFailed", "McpProbeFailed"] {
             meaning: "The server could not be set up; the message has the error.",
             investigate: [DESCRIBE, KEYS, CONTROLLER],
             resolve: "Correct what the message names. The controller tries again by itself.",
@@ -71,17 +71,17 @@ conditions! {
 conditions! {
     /// The controller is at work on the server.
     Progressing for McpServer {
-        True Reconciling seed "0.1.0" {
+        True Reconciling contract "0.1.0" {
             meaning: "Metadata and keys are being mirrored, or the workload of a managed server is starting.",
             investigate: [DESCRIBE, KEYS, "kubectl get deploy,pods -n kars-mcp"],
             resolve: "Wait.",
         }
-        False Reconciled ours "0.1.0" {
+        False Reconciled extension "0.1.0" {
             meaning: "What is published says what the spec says.",
             investigate: [DESCRIBE],
             resolve: "Nothing to do.",
         }
-        False Failed ours "0.1.0" {
+        False Failed extension "0.1.0" {
             meaning: "The work has come to a halt; Ready says why.",
             investigate: [DESCRIBE, CONTROLLER],
             resolve: "Solve what Ready names.",

@@ -40,25 +40,25 @@ impl Kind for ToolPolicy {
 conditions! {
     /// The policy is enforced where it is used.
     Ready for ToolPolicy {
-        True RouterEnforcing seed "0.1.0" {
+        True RouterEnforcing contract "0.1.0" {
             meaning: "The routers of the sandboxes that use the policy have confirmed the very bytes that \
                       the controller compiled; the message counts them.",
             investigate: [DESCRIBE, USERS],
             resolve: "Nothing to do.",
         }
-        True Reconciled seed "0.1.0" {
+        True Reconciled contract "0.1.0" {
             meaning: "The policy is compiled and published, and has no part that a router would have to \
                       confirm.",
             investigate: [DESCRIBE, PROFILE],
             resolve: "Nothing to do.",
         }
-        False NoSandboxesReferencing seed "0.1.0" {
+        False NoSandboxesReferencing contract "0.1.0" {
             meaning: "The policy is compiled, but no sandbox uses it, so nobody enforces it.",
             investigate: [USERS],
             resolve: "Name the policy in spec.governance.toolPolicyRef of a sandbox, or delete it. If it is \
                   kept for later, nothing to do.",
         }
-        False SpecInvalid seed "0.1.0" was ["InvalidSpec"] {
+        False SpecInvalid contract "0.1.0" was ["InvalidSpec"] {
             meaning: "The spec passes the schema but cannot be compiled: two sources of the profile, a \
                       profile that does not parse.",
             investigate: [SPEC, DESCRIBE],
@@ -75,24 +75,24 @@ conditions! {
 conditions! {
     /// The policy is on its way to the routers.
     Progressing for ToolPolicy {
-        True AwaitingRouterEnforcement seed "0.1.0" {
+        True AwaitingRouterEnforcement contract "0.1.0" {
             meaning: "The policy is compiled and published; at least one router has not confirmed it yet. \
                       The message says how many have.",
             investigate: [USERS, ROUTERS, PROFILE],
             resolve: "Wait: it takes a minute or two to reach a pod. If it lasts, the log of the router \
                   (container inference-router in kars-<sandbox>) says why it refuses the policy.",
         }
-        True Reconciling seed "0.1.0" {
+        True Reconciling contract "0.1.0" {
             meaning: "A change of the spec is being compiled.",
             investigate: [DESCRIBE, PROFILE],
             resolve: "Wait. This lasts seconds.",
         }
-        False Reconciled ours "0.1.0" {
+        False Reconciled extension "0.1.0" {
             meaning: "What is published says what the spec says, and nothing is being waited for.",
             investigate: [DESCRIBE],
             resolve: "Nothing to do.",
         }
-        False Failed ours "0.1.0" {
+        False Failed extension "0.1.0" {
             meaning: "The work has come to a halt; Ready and Degraded say why.",
             investigate: [DESCRIBE, CONTROLLER],
             resolve: "Solve what Ready or Degraded names.",
@@ -103,14 +103,14 @@ conditions! {
 conditions! {
     /// The policy could not be compiled or published.
     Degraded for ToolPolicy {
-        True Failed seed "0.1.0" was ["ProfileWriteFailed", "Transient", "TimedOut"] {
+        True Failed contract "0.1.0" was ["ProfileWriteFailed", "Transient", "TimedOut"] {
             meaning: "Compiling, fetching a bundle or writing the ConfigMap failed; the message has the \
                       error. Routers keep the policy they have.",
             investigate: [DESCRIBE, PROFILE, CONTROLLER],
             resolve: "Correct what the message names: registry credentials, a signature, missing rights, a \
                   quota. The controller tries again by itself.",
         }
-        False NotDegraded ours "0.1.0" {
+        False NotDegraded extension "0.1.0" {
             meaning: "Nothing is known to fail.",
             investigate: [DESCRIBE],
             resolve: "Nothing to do.",

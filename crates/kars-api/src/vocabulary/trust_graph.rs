@@ -38,7 +38,7 @@ impl Kind for TrustGraph {
 conditions! {
     /// The graph is checked and published; it does not say that a router uses it.
     Ready for TrustGraph {
-        True Reconciled seed "0.1.0" {
+        True Reconciled contract "0.1.0" {
             meaning: "The graph was parsed, the signatures of its edges were checked, and what passed is \
                       published. Edges that did not pass are counted in status.invalidEdges and left out.",
             investigate: ["kubectl get trustgraph {name}", PROJECTION],
@@ -56,17 +56,17 @@ conditions! {
 conditions! {
     /// The controller is at work on the graph.
     Progressing for TrustGraph {
-        True Reconciling seed "0.1.0" {
+        True Reconciling contract "0.1.0" {
             meaning: "A change of the graph is being checked and published.",
             investigate: [DESCRIBE, PROJECTION],
             resolve: "Wait. This lasts seconds.",
         }
-        False Reconciled ours "0.1.0" {
+        False Reconciled extension "0.1.0" {
             meaning: "What is published says what the spec says.",
             investigate: [DESCRIBE],
             resolve: "Nothing to do.",
         }
-        False Failed ours "0.1.0" {
+        False Failed extension "0.1.0" {
             meaning: "The work has come to a halt; Degraded says why.",
             investigate: [DESCRIBE, CONTROLLER],
             resolve: "Solve what Degraded names.",
@@ -77,20 +77,20 @@ conditions! {
 conditions! {
     /// The graph could not be checked or published.
     Degraded for TrustGraph {
-        True SpecInvalid seed "0.1.0" {
+        True SpecInvalid contract "0.1.0" {
             meaning: "The graph cannot be used as it stands: no vertex has a usable key, or an id is one \
                       that a signature cannot cover.",
             investigate: [SPEC, REJECTED],
             resolve: "Correct the vertices or edges that the message names. Only a change of the spec helps.",
         }
-        True Failed seed "0.1.0" was ["ProjectionWriteFailed", "TimedOut"] {
+        True Failed contract "0.1.0" was ["ProjectionWriteFailed", "TimedOut"] {
             meaning: "The checked graph could not be written; the message has the error. What was published \
                       before stays.",
             investigate: [DESCRIBE, PROJECTION, CONTROLLER],
             resolve: "Mostly missing rights, a quota, or a graph too large for a ConfigMap. The controller \
                   tries again by itself.",
         }
-        False NotDegraded ours "0.1.0" {
+        False NotDegraded extension "0.1.0" {
             meaning: "Nothing is known to fail.",
             investigate: [DESCRIBE],
             resolve: "Nothing to do.",

@@ -127,8 +127,8 @@ fn write_entry(out: &mut impl Write, of: &Vocabulary, entry: &Entry, colour: Col
 
 fn provenance(entry: &Entry) -> String {
     let origin = match entry.origin {
-        Origin::Seed => "part of the published contract",
-        Origin::Ours => "our addition to the published contract",
+        Origin::Contract => "part of the published contract",
+        Origin::Extension => "our addition to the published contract",
     };
     let former = match entry.was {
         [] => String::new(),

@@ -70,12 +70,12 @@ impl Kind for ApplicationInstance {
 conditions! {
     /// The application is available: its release is in place and the checks that were asked for pass.
     Ready for ApplicationInstance {
-        True HelmReleaseReady seed "0.1.0" {
+        True HelmReleaseReady contract "0.1.0" {
             meaning: "Flux has released this generation, and every readiness check of the instance passes.",
             investigate: [DESCRIBE, CHILDREN],
             resolve: "Nothing to do.",
         }
-        True HelmReleaseReadyWithWarnings seed "0.1.0" {
+        True HelmReleaseReadyWithWarnings contract "0.1.0" {
             meaning: "The application is available, but something deserves attention before the next \
                       change: a Helm test that failed and is ignored, an ExternalSecret that cannot be \
                       refreshed while its Secret is there, or a chart or values key marked as deprecated. \
@@ -84,14 +84,14 @@ conditions! {
             resolve: "Read the message: replace the deprecated key or chart, repair the test, or see why the \
                   store of the ExternalSecret does not answer. The warning goes when it is put right.",
         }
-        True Placeholder ours "0.1.0" {
+        True Placeholder extension "0.1.0" {
             meaning: "The instance is a placeholder (spec.mode): there is nothing to install, it only \
                       stands as a target for operations.",
             investigate: [SPEC],
             resolve: "Nothing to do. To install an application here, set spec.mode to managed and fill in \
                   spec.chart.",
         }
-        False HelmReleaseFailed seed "0.1.0" {
+        False HelmReleaseFailed contract "0.1.0" {
             meaning: "Flux could not install, upgrade or correct the release. The message has its error, \
                       and names the revision that runs if there is one.",
             investigate: [RELEASE, PODS, EVENTS, HELM_CONTROLLER],
@@ -101,7 +101,7 @@ conditions! {
                   applicationinstance -n {namespace} {name} --overwrite \
                   apps.vworkspace.io/retry=\"$(date +%s)\"`.",
         }
-        False ChartUnreachable seed "0.1.0" {
+        False ChartUnreachable contract "0.1.0" {
             meaning: "The registry or repository that holds the chart does not answer, or refuses us, or \
                       Flux has not been able to load the chart for a minute. Nothing is installed yet, or a new version waits for it; a release that already runs \
                       is not touched.",
@@ -109,7 +109,7 @@ conditions! {
             resolve: "Restore the way to the chart source: address, DNS, proxy, pull credentials, certificate. \
                   Flux goes on trying by itself.",
         }
-        False WaitingForCertificate seed "0.1.0" {
+        False WaitingForCertificate contract "0.1.0" {
             meaning: "A cert-manager Certificate of the release has not been issued yet. The message names \
                       it.",
             investigate: [
@@ -121,7 +121,7 @@ conditions! {
                   events name the cause: an issuer that does not exist, a DNS record that does not point \
                   here, a rate limit.",
         }
-        False WaitingForSecret seed "0.1.0" {
+        False WaitingForSecret contract "0.1.0" {
             meaning: "A Secret or ConfigMap that the values come from, or a key in it, is not there yet; \
                       often external-secrets has not synced it.",
             investigate: [
@@ -132,19 +132,19 @@ conditions! {
             resolve: "Create what the message names, or let external-secrets sync it. The operator notices by \
                   itself.",
         }
-        False Installing seed "0.1.0" {
+        False Installing contract "0.1.0" {
             meaning: "The first installation is under way.",
             investigate: [RELEASE, PODS, EVENTS],
             resolve: "Wait. If pods do not become ready, look at their events and logs: Flux gives up after its \
                   timeout and then the reason is HelmReleaseFailed.",
         }
-        False Upgrading seed "0.1.0" {
+        False Upgrading contract "0.1.0" {
             meaning: "A change has been handed to Flux, which has not reported this generation yet. What \
                       runs meanwhile is the old revision, the new one, or some of each.",
             investigate: [RELEASE, PODS, EVENTS],
             resolve: "Wait. If pods of the new revision do not become ready, look at their events and logs.",
         }
-        False EndpointUnreachable ours "0.1.0" {
+        False EndpointUnreachable extension "0.1.0" {
             meaning: "The release is in place, but a readiness check of the instance (HTTP or TCP) does not \
                       get an answer from its Service, or no Ingress of the release serves the host that \
                       spec.integrations.ingress promises.",
@@ -153,13 +153,13 @@ conditions! {
                   the check, a NetworkPolicy in between. Without an Ingress: switch it on in spec.values, or \
                   correct the host.",
         }
-        False Blocked ours "0.1.0" {
+        False Blocked extension "0.1.0" {
             meaning: "Nothing has been installed yet, because something has to be put right first: the \
                       condition Blocked says what.",
             investigate: [DESCRIBE],
             resolve: "Solve what Blocked names; the installation then starts by itself.",
         }
-        Unknown Reconciling seed "0.1.0" {
+        Unknown Reconciling contract "0.1.0" {
             meaning: "The operator has not seen enough of the release to decide, or a readiness check has \
                       not had its first answer. This lasts seconds.",
             investigate: [DESCRIBE, CHILDREN, OPERATOR],
@@ -173,24 +173,24 @@ conditions! {
 conditions! {
     /// The spec has not been carried out completely yet; kstatus reads True as InProgress.
     Reconciling for ApplicationInstance {
-        True HelmReleaseUpgrading seed "0.1.0" {
+        True HelmReleaseUpgrading contract "0.1.0" {
             meaning: "Flux is carrying a change over to the running release, or will retry one that failed.",
             investigate: [RELEASE, PODS, HELM_CONTROLLER],
             resolve: "Wait. If it does not end, the HelmRelease names the resource that does not become ready.",
         }
-        True HelmReleaseInstalling seed "0.1.0" {
+        True HelmReleaseInstalling contract "0.1.0" {
             meaning: "Flux is installing the release for the first time, or will retry an installation that \
                       failed.",
             investigate: [RELEASE, PODS, HELM_CONTROLLER],
             resolve: "Wait. If it does not end, the HelmRelease names the resource that does not become ready.",
         }
-        True ChartSourceSyncing seed "0.1.0" {
+        True ChartSourceSyncing contract "0.1.0" {
             meaning: "Flux is fetching the chart of the wanted version; the release follows.",
             investigate: [SOURCE, SOURCE_CONTROLLER],
             resolve: "Wait. If it does not end, the source's conditions say what is wrong with the address or \
                   the credentials.",
         }
-        True ChangePending ours "0.1.0" {
+        True ChangePending extension "0.1.0" {
             meaning: "The spec has a change that has not been handed to Flux: reconciliation is paused, or \
                       the change waits for an approval or for something that Blocked names. What runs is \
                       the old revision.",
@@ -198,14 +198,14 @@ conditions! {
             resolve: "Look at Suspended and Blocked: end the pause, wait for the window to close, or give what \
                   is missing. The change then goes out by itself.",
         }
-        True Reconciling ours "0.1.0" {
+        True Reconciling extension "0.1.0" {
             meaning: "The spec has not been carried out, or not enough has been seen to say that it has. The \
                       message, or Ready, says what is waited for.",
             investigate: [DESCRIBE, CHILDREN, OPERATOR],
             resolve: "Wait, or give what Ready waits for. If Ready is Unknown for longer than a minute, the \
                   operator cannot read Flux's objects: its log says why.",
         }
-        False Stable seed "0.1.0" {
+        False Stable contract "0.1.0" {
             meaning: "Nothing is in flight: the spec has been carried out, or the operator has stopped \
                       trying (then Stalled is True).",
             investigate: [DESCRIBE],
@@ -217,7 +217,7 @@ conditions! {
 conditions! {
     /// Something needs attention, whether or not the application still runs.
     Degraded for ApplicationInstance {
-        True HelmReleaseDegraded seed "0.1.0" {
+        True HelmReleaseDegraded contract "0.1.0" {
             meaning: "A Helm action failed after an earlier success, and nothing was put back: what runs is \
                       the new revision, or parts of it.",
             investigate: [RELEASE, PODS, EVENTS, HELM_CONTROLLER],
@@ -226,7 +226,7 @@ conditions! {
                   applicationinstance -n {namespace} {name} --overwrite \
                   apps.vworkspace.io/retry=\"$(date +%s)\"`.",
         }
-        True UpgradeFailed seed "0.1.0" {
+        True UpgradeFailed contract "0.1.0" {
             meaning: "The new revision did not come up, so Flux went back: users have the revision that the \
                       message names, and the change in the spec is not live.",
             investigate: [
@@ -242,14 +242,14 @@ conditions! {
                   `kubectl annotate applicationinstance -n {namespace} {name} --overwrite \
                   apps.vworkspace.io/retry=\"$(date +%s)\"`.",
         }
-        True ChartUnreachable seed "0.1.0" {
+        True ChartUnreachable contract "0.1.0" {
             meaning: "The chart source has not answered for five minutes, or for as long as the operator's \
                       flag --chart-unreachable-after says. A running release goes on, but no new version \
                       can reach it.",
             investigate: [SOURCE, SOURCE_CONTROLLER],
             resolve: "Restore the way to the chart source: address, DNS, proxy, pull credentials, certificate.",
         }
-        True EndpointUnreachable seed "0.1.0" {
+        True EndpointUnreachable contract "0.1.0" {
             meaning: "A readiness check of the instance (HTTP or TCP) fails, or no Ingress of the release \
                       serves the host that spec.integrations.ingress promises.",
             investigate: [SERVICES, PODS, EVENTS],
@@ -257,7 +257,7 @@ conditions! {
                   the check, a NetworkPolicy in between. Without an Ingress: switch it on in spec.values, or \
                   correct the host.",
         }
-        True Drifted seed "0.1.0" {
+        True Drifted contract "0.1.0" {
             meaning: "Objects of the release were changed behind Helm's back. The operator reports it and \
                       leaves them as they are.",
             investigate: [
@@ -268,12 +268,12 @@ conditions! {
                   controller sets in spec.driftDetection.ignore. The condition clears when Flux has found no \
                   drift for two of its intervals (spec.interval).",
         }
-        False NotDegraded ours "0.1.0" {
+        False NotDegraded extension "0.1.0" {
             meaning: "Nothing has been wrong so far.",
             investigate: [DESCRIBE],
             resolve: "Nothing to do.",
         }
-        False Recovered seed "0.1.0" {
+        False Recovered contract "0.1.0" {
             meaning: "Something was wrong and no longer is.",
             investigate: [DESCRIBE, EVENTS],
             resolve: "Nothing to do.",
@@ -284,7 +284,7 @@ conditions! {
 conditions! {
     /// Reconciliation is paused: changes of the spec do not go out.
     Suspended for ApplicationInstance {
-        True ReconcilePaused seed "0.1.0" {
+        True ReconcilePaused contract "0.1.0" {
             meaning: "apps.vworkspace.io/reconcile=disabled is set in the instance's metadata: until it goes, \
                       the operator reports here and changes nothing else.",
             investigate: [ANNOTATIONS],
@@ -292,26 +292,26 @@ conditions! {
                   apps.vworkspace.io/reconcile-`. Not while the operator is being uninstalled, which \
                   relies on the pause.",
         }
-        True ManuallySuspended seed "0.1.0" {
+        True ManuallySuspended contract "0.1.0" {
             meaning: "spec.suspend is true, set by an administrator or by the control plane. The \
                       HelmRelease is suspended too.",
             investigate: [SPEC, "kubectl get applicationinstance -n {namespace} {name} --show-managed-fields -o yaml"],
             resolve: "Set spec.suspend to false where it was set: if the control plane owns the field, do it \
                   there.",
         }
-        True OperationInProgress ours "0.1.0" {
+        True OperationInProgress extension "0.1.0" {
             meaning: "A Restore is running on this instance; its release is suspended until that has ended.",
             investigate: [OPERATIONS],
             resolve: "Wait for the operation to end. Reconciliation then resumes by itself.",
         }
-        True MaintenanceWindow seed "0.1.0" {
+        True MaintenanceWindow contract "0.1.0" {
             meaning: "A maintenance window of the spec or of the catalog policy is open: inside it nothing \
                       is changed. Or it was open and cannot be read any more: the message says what is wrong.",
             investigate: [SPEC, CATALOG_POLICY],
             resolve: "Wait for the window to close; the message says when. To go on at once, change the window. \
                   One that cannot be read has to be corrected or removed.",
         }
-        False Active seed "0.1.0" {
+        False Active contract "0.1.0" {
             meaning: "Reconciliation is not paused.",
             investigate: [DESCRIBE],
             resolve: "Nothing to do.",
@@ -322,13 +322,13 @@ conditions! {
 conditions! {
     /// Reconciliation cannot go on until something outside is put right.
     Blocked for ApplicationInstance {
-        True InvalidSpec ours "0.1.0" was ["ValidationFailed"] {
+        True InvalidSpec extension "0.1.0" was ["ValidationFailed"] {
             meaning: "The spec contradicts itself in a way that the API server could not catch. The message \
                       names the field.",
             investigate: [SPEC],
             resolve: "Correct the field that the message names. Only a change of the spec helps.",
         }
-        True MissingDependencies seed "0.1.0" {
+        True MissingDependencies contract "0.1.0" {
             meaning: "The instance needs a controller that this cluster does not have, such as cert-manager \
                       or external-secrets. The message names it.",
             investigate: [
@@ -338,7 +338,7 @@ conditions! {
             resolve: "Install the controller that the message names, or switch the integration off in \
                   spec.integrations.",
         }
-        True MissingChartSource seed "0.1.0" {
+        True MissingChartSource contract "0.1.0" {
             meaning: "The chart or its version does not exist at the source, the source is not on the list \
                       of allowed ones, or the source that spec.chart.sourceRef names is absent or points to \
                       another chart or version.",
@@ -346,7 +346,7 @@ conditions! {
             resolve: "Correct spec.chart (url, name, version), publish the version, or have the source added to \
                   allowedChartSources in the catalog policy.",
         }
-        True MissingSecret seed "0.1.0" {
+        True MissingSecret contract "0.1.0" {
             meaning: "The Secret or ConfigMap that holds the values, a key in it, or the target of an \
                       ExternalSecret does not exist yet.",
             investigate: [
@@ -357,12 +357,12 @@ conditions! {
             resolve: "Put the Secret, the ConfigMap or the key in place that the message names. If an \
                   ExternalSecret should bring it, its status says why it has not. No restart is needed.",
         }
-        True DependencyNotReady ours "0.1.0" {
+        True DependencyNotReady extension "0.1.0" {
             meaning: "The instance depends on another one that is not Ready.",
             investigate: ["kubectl get applicationinstances -n {namespace}", DESCRIBE],
             resolve: "Look at the instance that the message names; this one goes on when that one is Ready.",
         }
-        True AwaitingApproval seed "0.1.0" {
+        True AwaitingApproval contract "0.1.0" {
             meaning: "The change needs an approval that has not been given, has expired, or was given for \
                       another change. A release that runs stays as it is.",
             investigate: [TO_APPROVE, APPROVED, CATALOG_POLICY],
@@ -372,7 +372,7 @@ conditions! {
                   spec.approvals.claim; docs/approvals.md shows how. There is no control plane yet that \
                   would do it. A change of the spec after the approval needs another one.",
         }
-        True PolicyDenied seed "0.1.0" {
+        True PolicyDenied contract "0.1.0" {
             meaning: "A policy of the cluster refuses: an admission policy, webhook, quota or role does not \
                       let the operator write the HelmRelease or its source, or Flux an object of the \
                       release; or the catalog policy cannot be read. The message has the words.",
@@ -392,12 +392,12 @@ conditions! {
                   Flux was refused and has given up, ask for another attempt: `kubectl annotate applicationinstance -n {namespace} {name} --overwrite \
                   apps.vworkspace.io/retry=\"$(date +%s)\"`.",
         }
-        False NotBlocked ours "0.1.0" {
+        False NotBlocked extension "0.1.0" {
             meaning: "Nothing has stood in the way so far.",
             investigate: [DESCRIBE],
             resolve: "Nothing to do.",
         }
-        False Unblocked seed "0.1.0" {
+        False Unblocked contract "0.1.0" {
             meaning: "Something stood in the way and no longer does.",
             investigate: [DESCRIBE],
             resolve: "Nothing to do.",
@@ -408,13 +408,13 @@ conditions! {
 conditions! {
     /// The application is being uninstalled.
     Deleting for ApplicationInstance {
-        True Uninstalling seed "0.1.0" was ["Deleting"] {
+        True Uninstalling contract "0.1.0" was ["Deleting"] {
             meaning: "The HelmRelease is being deleted and Helm removes what it had created.",
             investigate: [CHILDREN, RELEASE, HELM_CONTROLLER],
             resolve: "Wait. If it does not end, the HelmRelease says which hook or object Helm waits for. Do \
                   not remove finalizers: that leaves the application's objects behind.",
         }
-        True WaitingForChildResources seed "0.1.0" {
+        True WaitingForChildResources contract "0.1.0" {
             meaning: "The release is gone, but some of its objects, or pods of theirs, have not ended yet, or \
                       Flux did not delete them. The message names them.",
             investigate: [RELEASE_OBJECTS, PODS, EVENTS],
@@ -423,7 +423,7 @@ conditions! {
                   because its service account is gone, remove it with `helm uninstall RELEASE -n NAMESPACE`. \
                   To leave the objects, set spec.deletionPolicy to Orphan.",
         }
-        False NotDeleting ours "0.1.0" {
+        False NotDeleting extension "0.1.0" {
             meaning: "Nobody has asked for the instance to be deleted.",
             investigate: [DESCRIBE],
             resolve: "Nothing to do.",

@@ -52,24 +52,24 @@ impl Kind for Cluster {
 conditions! {
     /// The last call to the control plane went through, within the heartbeat interval.
     Connected for Cluster {
-        True RoundTripOK seed "0.1.0" {
+        True RoundTripOK contract "0.1.0" {
             meaning: "The control plane answered the latest call.",
             investigate: [DESCRIBE],
             resolve: "Nothing to do.",
         }
-        True ControlPlaneReachable seed "0.1.0" {
+        True ControlPlaneReachable contract "0.1.0" {
             meaning: "Registration went through; the first heartbeat follows.",
             investigate: [DESCRIBE],
             resolve: "Nothing to do.",
         }
-        False ControlPlaneUnreachable seed "0.1.0" {
+        False ControlPlaneUnreachable contract "0.1.0" {
             meaning: "Calls to spec.controlPlaneBaseUrl fail; the message has the network error. No new \
                       jobs arrive and events wait in the buffer; what is installed goes on.",
             investigate: [STATUS, NETWORK_LOGS, REACH, RESOLVE],
             resolve: "Open the way: DNS, firewall, egress proxy, the proxy's CA (operator.extraCaBundles). The \
                   operator retries by itself; no restart is needed.",
         }
-        False RegistrationTokenInvalid seed "0.1.0" {
+        False RegistrationTokenInvalid contract "0.1.0" {
             meaning: "The control plane refused the one-time registration token: expired, already used, or \
                       not the one it issued.",
             investigate: [STATUS, "kubectl logs -n vworkspace-system deploy/vworkspace-app-operator --tail=200 | grep 'registration failed'"],
@@ -82,14 +82,14 @@ conditions! {
 conditions! {
     /// The control plane has been out of reach for longer than the disconnect window; only new intent waits.
     Disconnected for Cluster {
-        True NoRecentRoundTrip seed "0.1.0" {
+        True NoRecentRoundTrip contract "0.1.0" {
             meaning: "No call has gone through within the disconnect window (5 minutes unless configured). \
                       Applications are kept as they were last wanted; no new jobs arrive.",
             investigate: [STATUS, NETWORK_LOGS, REACH, RESOLVE],
             resolve: "As for Connected=False: DNS, firewall, proxy, CA, or a refused credential. It clears when \
                   the connection has held for a minute.",
         }
-        False Connected seed "0.1.0" {
+        False Connected contract "0.1.0" {
             meaning: "The connection is alive, or has not been gone for as long as the disconnect window.",
             investigate: [DESCRIBE],
             resolve: "Nothing to do.",
@@ -100,19 +100,19 @@ conditions! {
 conditions! {
     /// The control plane accepts the cluster's credential.
     Authenticated for Cluster {
-        True CredentialAccepted seed "0.1.0" was ["RegistrationComplete"] {
+        True CredentialAccepted contract "0.1.0" was ["RegistrationComplete"] {
             meaning: "The control plane accepted the token, and the client certificate if there is one.",
             investigate: [DESCRIBE],
             resolve: "Nothing to do.",
         }
-        False CredentialRejected seed "0.1.0" {
+        False CredentialRejected contract "0.1.0" {
             meaning: "The control plane answered 401 or 403 to the credential. The operator has stopped \
                       calling until it gets a new one.",
             investigate: [CREDENTIAL, CREDENTIAL_EVENTS, OPERATOR],
             resolve: "Register again with a new token from the control plane. Check there too whether the \
                   cluster was removed or blocked.",
         }
-        False CredentialRevoked seed "0.1.0" {
+        False CredentialRevoked contract "0.1.0" {
             meaning: "The control plane has revoked the credential, or a rotation failed and the old \
                       credential's grace time is over.",
             investigate: [
@@ -124,14 +124,14 @@ conditions! {
                   new token. If a rotation failed, the metric vworkspace_operator_credential_age_seconds \
                   shows since when.",
         }
-        False CredentialExpired seed "0.1.0" {
+        False CredentialExpired contract "0.1.0" {
             meaning: "The credential has reached its end, and the rotation that should have replaced it \
                       failed.",
             investigate: [CREDENTIAL, CREDENTIAL_EVENTS, OPERATOR],
             resolve: "Register again with a new token, then find out from the log why the rotation failed, lest \
                   it happens again.",
         }
-        False ControlPlaneAuthenticationFailed seed "0.1.0" {
+        False ControlPlaneAuthenticationFailed contract "0.1.0" {
             meaning: "A heartbeat could not be authenticated, without a clear refusal of the credential: a \
                       TLS handshake that failed, a client certificate that could not be used. The message \
                       has the error.",
@@ -145,20 +145,20 @@ conditions! {
 conditions! {
     /// The controllers that the operator relies on are there and well.
     ControllersHealthy for Cluster {
-        True AllControllersReady seed "0.1.0" {
+        True AllControllersReady contract "0.1.0" {
             meaning: "All that the operator hands work to (Flux, cert-manager, external-secrets, Velero) is \
                       installed and reports itself well.",
             investigate: [DESCRIBE],
             resolve: "Nothing to do.",
         }
-        False ControllerMissing seed "0.1.0" {
+        False ControllerMissing contract "0.1.0" {
             meaning: "The message names controllers that cannot be found here: what would be handed to them \
                       waits.",
             investigate: [DESCRIBE, CONTROLLER_PODS, CONTROLLER_DEPLOYMENTS],
             resolve: "Install what is named. One that had come with the operator's own chart comes back when \
                   the chart is upgraded.",
         }
-        False ControllerDegraded seed "0.1.0" {
+        False ControllerDegraded contract "0.1.0" {
             meaning: "At least one required controller is installed but not well; the message lists which \
                       and why.",
             investigate: [CONTROLLER_PODS, CONTROLLER_DEPLOYMENTS, "kubectl events -A --types=Warning"],
@@ -171,19 +171,19 @@ conditions! {
 conditions! {
     /// Events for the control plane were dropped because the buffer was full.
     BufferOverflow for Cluster {
-        True EventBufferFull seed "0.1.0" {
+        True EventBufferFull contract "0.1.0" {
             meaning: "The buffer of outgoing events is full and some were dropped; the message counts them. \
                       Statuses in the cluster are right, the control plane's history has gaps.",
             investigate: [STATUS, NETWORK_LOGS, REACH],
             resolve: "Restore the connection to the control plane; the buffer then drains by itself. What was \
                   dropped does not come back.",
         }
-        False NoOverflow ours "0.1.0" {
+        False NoOverflow extension "0.1.0" {
             meaning: "No event has been dropped so far.",
             investigate: [DESCRIBE],
             resolve: "Nothing to do.",
         }
-        False BufferDrained seed "0.1.0" {
+        False BufferDrained contract "0.1.0" {
             meaning: "Events were dropped earlier; since then the buffer has been emptied.",
             investigate: [DESCRIBE],
             resolve: "Nothing to do.",

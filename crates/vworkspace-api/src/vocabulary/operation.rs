@@ -63,12 +63,12 @@ impl Kind for Operation {
 conditions! {
     /// The request is valid and stands in line; it stays accepted while it is blocked.
     Accepted for Operation {
-        True AdmissionPassed seed "0.1.0" {
+        True AdmissionPassed contract "0.1.0" {
             meaning: "The operator has checked the request and will carry it out.",
             investigate: [DESCRIBE],
             resolve: "Nothing to do. If it does not start, Blocked says why.",
         }
-        False ValidationFailed seed "0.1.0" {
+        False ValidationFailed contract "0.1.0" {
             meaning: "The request cannot be carried out as it stands: often the target does not exist (any \
                       more), or a parameter does not fit its engine. The message names it.",
             investigate: [SPEC, "kubectl get applicationinstances -n {namespace}"],
@@ -81,19 +81,19 @@ conditions! {
 conditions! {
     /// The engine is at work.
     Running for Operation {
-        True EngineStarted seed "0.1.0" {
+        True EngineStarted contract "0.1.0" {
             meaning: "The operator has created the engine's object and has seen it start.",
             investigate: [DESCRIBE, ENGINE_REF, CHILDREN, VELERO_OBJECTS],
             resolve: "Wait. To stop it, delete the operation: a Job or Workflow is stopped, a Velero backup is \
                   removed when it has ended; a restore that has started cannot be stopped.",
         }
-        False EngineNotStarted seed "0.1.0" {
+        False EngineNotStarted contract "0.1.0" {
             meaning: "The engine has not started, mostly because Blocked is True.",
             investigate: [DESCRIBE, ENGINE_REF],
             resolve: "Look at Blocked. If nothing blocks and the engine's object exists, look at that: Velero \
                   takes one backup after the other, a Job may find no node.",
         }
-        False EngineFinished ours "0.1.0" {
+        False EngineFinished extension "0.1.0" {
             meaning: "The engine has ended its work; Succeeded, Failed or Cancelled says how.",
             investigate: [DESCRIBE, "kubectl get operations.ops.vworkspace.io -n {namespace} {name} -o jsonpath='{.status.outputs}'"],
             resolve: "Nothing to do.",
@@ -104,13 +104,13 @@ conditions! {
 conditions! {
     /// The operation has ended well; it never changes again.
     Succeeded for Operation {
-        True EngineCompleted seed "0.1.0" {
+        True EngineCompleted contract "0.1.0" {
             meaning: "The engine reported success. Warnings, such as items that a backup had to leave out, \
                       are in status.outputs.",
             investigate: ["kubectl get operations.ops.vworkspace.io -n {namespace} {name} -o jsonpath='{.status.outputs}'", DESCRIBE],
             resolve: "Nothing to do; read the warnings in the outputs if there are any.",
         }
-        False NotYetSucceeded seed "0.1.0" {
+        False NotYetSucceeded contract "0.1.0" {
             meaning: "It has not succeeded: it waits, runs, has failed or was cancelled.",
             investigate: [DESCRIBE],
             resolve: "Look at Running, Blocked, Failed and Cancelled.",
@@ -121,13 +121,13 @@ conditions! {
 conditions! {
     /// The operation has ended badly; it never changes again and is never retried.
     Failed for Operation {
-        True EngineFailed seed "0.1.0" {
+        True EngineFailed contract "0.1.0" {
             meaning: "The engine reported a failure that has no reason of its own here. The message has the \
                       engine's words.",
             investigate: [DESCRIBE, ENGINE_REF, CHILD_LOGS, VELERO_LOGS],
             resolve: "Correct what the message names and create a new operation; this one is not tried again.",
         }
-        True VeleroBackupFailed seed "0.1.0" {
+        True VeleroBackupFailed contract "0.1.0" {
             meaning: "Velero failed the Backup that belongs to this operation. The message has Velero's own \
                       reason (status.failureReason).",
             investigate: [
@@ -138,14 +138,14 @@ conditions! {
             resolve: "Mostly the storage location (credentials, bucket, reachability) or a snapshot class. \
                   Correct it and create a new operation.",
         }
-        True JobFailedBackoffExceeded seed "0.1.0" {
+        True JobFailedBackoffExceeded contract "0.1.0" {
             meaning: "The Job's pod failed more often than its backoffLimit allows. Exit code and the \
                       reference to the logs are in status.outputs.",
             investigate: [CHILDREN, CHILD_LOGS, "kubectl get operations.ops.vworkspace.io -n {namespace} {name} -o jsonpath='{.status.outputs}'"],
             resolve: "Correct the command: a wrong image tag, a Secret mounted wrongly, a host that cannot be \
                   reached. Then create a new operation.",
         }
-        True WorkflowFailed seed "0.1.0" {
+        True WorkflowFailed contract "0.1.0" {
             meaning: "A step of the Argo Workflow failed. The message names the first one.",
             investigate: [
                 WORKFLOWS,
@@ -155,19 +155,19 @@ conditions! {
             resolve: "Correct the step (its template, script or parameters) and create a new operation. In \
                   Argo's own pages the run has the id in status.outputs.runId.",
         }
-        True Timeout seed "0.1.0" {
+        True Timeout contract "0.1.0" {
             meaning: "The engine was still at work when the time allowed for it ran out.",
             investigate: [DESCRIBE, CHILDREN, CHILD_LOGS, VELERO_OBJECTS],
             resolve: "Find out what took so long. If it was only slow, create a new operation with a longer \
                   timeout.",
         }
-        True PreconditionFailed seed "0.1.0" {
+        True PreconditionFailed contract "0.1.0" {
             meaning: "Something that had to hold before the start (target Ready, no conflicting operation) \
                       did not come true within spec.policy.waitTimeout. Nothing was done.",
             investigate: [DESCRIBE, TARGET, ALL],
             resolve: "Make the precondition true and create a new operation, with a longer waitTimeout or none.",
         }
-        False NotFailed ours "0.1.0" {
+        False NotFailed extension "0.1.0" {
             meaning: "It has not failed.",
             investigate: [DESCRIBE],
             resolve: "Nothing to do.",
@@ -178,19 +178,19 @@ conditions! {
 conditions! {
     /// The operation was ended before its time; it never changes again.
     Cancelled for Operation {
-        True UserCancelled seed "0.1.0" was ["CancelledByUser"] {
+        True UserCancelled contract "0.1.0" was ["CancelledByUser"] {
             meaning: "An administrator or the control plane cancelled it, or it was deleted before it had \
                       ended.",
             investigate: [DESCRIBE, "kubectl get events -n {namespace} --field-selector involvedObject.name={name}"],
             resolve: "Nothing to do. If it is still wanted, create a new operation.",
         }
-        True SupersededByOperation seed "0.1.0" {
+        True SupersededByOperation contract "0.1.0" {
             meaning: "It had not started when the same was asked for again, and doing it twice would help \
                       nobody: the operation that the message names does it.",
             investigate: [ALL, DESCRIBE],
             resolve: "Follow the newer operation.",
         }
-        False NotCancelled ours "0.1.0" {
+        False NotCancelled extension "0.1.0" {
             meaning: "Nobody has cancelled it.",
             investigate: [DESCRIBE],
             resolve: "Nothing to do.",
@@ -201,27 +201,27 @@ conditions! {
 conditions! {
     /// The engine may not start until something is put right; the operation waits or can be cancelled.
     Blocked for Operation {
-        True ConflictingOperation seed "0.1.0" {
+        True ConflictingOperation contract "0.1.0" {
             meaning: "Another operation on the same target runs, or is next in line, and must not run \
                       together with this one. The message names it.",
             investigate: [ALL, "kubectl get operations.ops.vworkspace.io -A -o json | jq '.items[] | select(.status.phase==\"Running\") | .metadata.name'"],
             resolve: "Wait for the other one to end. If it hangs and it is safe, delete it: `kubectl delete \
                   operations.ops.vworkspace.io -n {namespace} <its name>`.",
         }
-        True AwaitingApproval seed "0.1.0" {
+        True AwaitingApproval contract "0.1.0" {
             meaning: "spec.approvals.required is true, or policy demands it, and the approval claim is \
                       missing, expired or made for another operation.",
             investigate: ["kubectl get operations.ops.vworkspace.io -n {namespace} {name} -o jsonpath='{.spec.approvals}'", DESCRIBE],
             resolve: "Put a valid claim into spec.approvals.claim; the control plane that will issue it does \
                   not exist yet. A claim cannot be copied from another operation.",
         }
-        True TargetNotReady seed "0.1.0" {
+        True TargetNotReady contract "0.1.0" {
             meaning: "The target instance is not Ready and spec.policy.requireReady asks for it.",
             investigate: [TARGET],
             resolve: "Make the target Ready: its own conditions say what is wrong. If the operation is meant \
                   for a broken target, create it with spec.policy.requireReady: false.",
         }
-        True DependencyMissing seed "0.1.0" {
+        True DependencyMissing contract "0.1.0" {
             meaning: "The engine's controller (Velero, Argo Workflows) is not installed on this cluster.",
             investigate: [
                 "kubectl get clusters.ops.vworkspace.io",
@@ -231,19 +231,19 @@ conditions! {
             resolve: "Install the controller that the message names; the operation then starts by itself. Or \
                   cancel it and use another engine.",
         }
-        True CapabilityMissing seed "0.1.0" {
+        True CapabilityMissing contract "0.1.0" {
             meaning: "The target does not say that it can do this with this engine: the annotation \
                       ops.vworkspace.io/<verb> is missing or lists other engines.",
             investigate: [TARGET_ANNOTATIONS, SPEC],
             resolve: "If the application supports it, annotate the target, e.g. ops.vworkspace.io/backup: \
                   velero. Otherwise create the operation with an engine that it lists.",
         }
-        False NotBlocked ours "0.1.0" {
+        False NotBlocked extension "0.1.0" {
             meaning: "Nothing has stood in the way so far.",
             investigate: [DESCRIBE],
             resolve: "Nothing to do.",
         }
-        False Unblocked ours "0.1.0" {
+        False Unblocked extension "0.1.0" {
             meaning: "Something stood in the way and no longer does.",
             investigate: [DESCRIBE],
             resolve: "Nothing to do.",

@@ -3,7 +3,7 @@ use vworkspace_api::application_instance::ApplicationInstance;
 conditions::conditions! {
     /// A crate of its own cannot add to the vocabulary of a kind.
     Stalled for ApplicationInstance {
-        True Whatever ours "0.1.0" { meaning: "It stalls.", investigate: ["kubectl get pods"], resolve: "None." }
+        True Whatever extension "0.1.0" { meaning: "It stalls.", investigate: ["kubectl get pods"], resolve: "None." }
     }
 }
 

@@ -19,7 +19,7 @@ impl Kind for Teapot {
 conditions! {
     /// The lid is on.
     Closed for Teapot {
-        True Geschloßen ours "0.1.0" { meaning: "It is on.", investigate: ["kubectl get teapot"], resolve: "Lift it." }
+        True Geschloßen extension "0.1.0" { meaning: "It is on.", investigate: ["kubectl get teapot"], resolve: "Lift it." }
     }
 }
 

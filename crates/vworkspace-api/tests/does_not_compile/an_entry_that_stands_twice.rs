@@ -19,8 +19,8 @@ impl Kind for Teapot {
 conditions! {
     /// The lid is on.
     Closed for Teapot {
-        True LidOn ours "0.1.0" { meaning: "It is on.", investigate: ["kubectl get teapot"], resolve: "Lift it." }
-        True LidOn ours "0.1.0" { meaning: "It is on.", investigate: ["kubectl get teapot"], resolve: "Lift it." }
+        True LidOn extension "0.1.0" { meaning: "It is on.", investigate: ["kubectl get teapot"], resolve: "Lift it." }
+        True LidOn extension "0.1.0" { meaning: "It is on.", investigate: ["kubectl get teapot"], resolve: "Lift it." }
     }
 }
 

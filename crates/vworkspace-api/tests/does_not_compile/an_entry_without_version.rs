@@ -19,7 +19,7 @@ impl Kind for Teapot {
 conditions! {
     /// The lid is on.
     Closed for Teapot {
-        True LidOn ours "0.1.0" was ["Shut", "Shut"] { meaning: "It is on.", investigate: ["kubectl get teapot"], resolve: "Lift it." }
+        True LidOn extension "" { meaning: "It is on.", investigate: ["kubectl get teapot"], resolve: "Lift it." }
     }
 }
 
