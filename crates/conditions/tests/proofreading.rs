@@ -80,8 +80,10 @@ fn a_command_in_prose_stands_between_backticks_at_the_end_of_a_sentence() {
 #[test]
 fn the_added_types_are_read_too_and_nothing_may_stand_twice() {
     const LINE: Reads = Reads::Reconciling(kitchen::Blocked::NoTea.entry());
-    const ALIAS: &[Entry] =
-        &[Entry { was: &["Stable"], ..*kitchen::Blocked::NoTea.entry() }, *kitchen::Blocked::NotBlocked.entry()];
+    const ALIAS: &[Entry] = &[
+        Entry { was: &["Stable"], ..*kitchen::Blocked::NoTea.entry() },
+        *kitchen::Blocked::NotBlocked.entry(),
+    ];
     const CLASH: &[ConditionType] = &[ConditionType { name: "Blocked", about: "", entries: ALIAS }];
     let [alias, ..] = ALIAS else { panic!("it has an entry") };
     let reads = &[Reads::Reconciling(alias)];

@@ -16,12 +16,12 @@ use serde::de::DeserializeOwned;
 use crate::act::Refusal;
 use crate::cache::{Caches, Found, Sight};
 use crate::driver::Trigger;
-use crate::interest::{Interest, Interests};
 use crate::object::{ObjectKey, resource_of};
 use crate::ownership::Ownership;
 use crate::plan::Plan;
 use crate::poll::{Poll, Polled, Polls};
 use crate::selection::Selection;
+use crate::temporary_watch::{TemporaryWatch, TemporaryWatches};
 
 /// Keeps objects of one kind as they should be.
 pub trait Controller: Send + Sync + 'static {
@@ -84,15 +84,15 @@ pub struct View<'a> {
     /// The object that is looked at.
     pub(crate) owner: Option<&'a str>,
     pub(crate) ownership: Ownership,
-    pub(crate) interests: &'a Interests,
+    pub(crate) temporary_watches: &'a TemporaryWatches,
     pub(crate) polls: &'a Polls,
 }
 
 impl View<'_> {
-    /// What is known of objects that the last plan was interested in.
+    /// What is known of objects that the last plan wants to be watched.
     #[must_use]
-    pub fn find(&self, interest: &Interest) -> Found<Arc<DynamicObject>> {
-        self.interests.find(interest)
+    pub fn find(&self, temporary_watch: &TemporaryWatch) -> Found<Arc<DynamicObject>> {
+        self.temporary_watches.find(temporary_watch)
     }
 
     /// A child of the object. A namesake of somebody else tells nothing about it, and must never be deleted for it.

@@ -22,12 +22,12 @@ use crate::cache::{Caches, KindCache};
 use crate::controller::{Controller, Unreadable, View};
 use crate::election::Term;
 use crate::freshness::{Expectation, LOOK_AGAIN};
-use crate::interest::Interests;
 use crate::lane::Lanes;
 use crate::metrics::{Ended, Metrics};
 use crate::object::ObjectKey;
 use crate::poll::Polls;
 use crate::queue::{Queue, RESYNC};
+use crate::temporary_watch::TemporaryWatches;
 use memory::{Memory, Pause, Wishes};
 
 /// What is under way when the operator is told to stop may take this long.
@@ -65,7 +65,7 @@ pub(crate) struct Driver<C: Controller> {
     pub(crate) actor: Actor,
     pub(crate) caches: Arc<Caches>,
     pub(crate) own: Arc<KindCache>,
-    pub(crate) interests: Interests,
+    pub(crate) temporary_watches: TemporaryWatches,
     pub(crate) polls: Polls,
     pub(crate) shared: Shared,
 }
@@ -118,7 +118,7 @@ impl<C: Controller> Driver<C> {
             } else if was_leading {
                 // Whoever has lost the lease stops in the middle of what it does, and asks nobody anything any more.
                 desk.drop_all().await;
-                driver.interests.clear();
+                driver.temporary_watches.clear();
                 driver.polls.clear();
             }
             was_leading = is_leading;
@@ -238,7 +238,7 @@ impl<C: Controller> Driver<C> {
 
     async fn reconcile(&self, key: &ObjectKey, memory: &mut Memory, id: &str) -> (Ended, Next) {
         let Some(kept) = self.own.get(key) else {
-            self.interests.want(key, &[]);
+            self.temporary_watches.want(key, &[]);
             self.polls.want(key, &[]);
             return (Ended::Gone, Next::Never);
         };
@@ -251,7 +251,7 @@ impl<C: Controller> Driver<C> {
             }
         };
         if is_let_go(&object, C::FINALIZER) {
-            self.interests.want(key, &[]);
+            self.temporary_watches.want(key, &[]);
             self.polls.want(key, &[]);
             return (Ended::Gone, Next::Never);
         }
@@ -279,13 +279,13 @@ impl<C: Controller> Driver<C> {
             cluster: &self.shared.cluster,
             owner: object.metadata.uid.as_deref(),
             ownership: C::OWNERSHIP,
-            interests: &self.interests,
+            temporary_watches: &self.temporary_watches,
             polls: &self.polls,
         };
         let world = self.controller.observe(&typed, &view);
         let plan = self.controller.decide(&typed, &world, now);
         debug!(children = plan.children.len(), deletions = plan.deletions.len(), finalizer = ?plan.finalizer, "decided");
-        self.interests.want(key, &plan.interests);
+        self.temporary_watches.want(key, &plan.temporary_watches);
         self.polls.want(key, &plan.polls);
         let nap = plan.wake_at.map(|wake_at| nap(now, wake_at));
         let requests = match self.actor.requests(&object, &plan, &self.caches) {
@@ -331,7 +331,7 @@ impl<C: Controller> Driver<C> {
         memory: &mut Memory,
     ) -> (Ended, Next) {
         let key = ObjectKey::of(object);
-        self.interests.want(&key, &[]);
+        self.temporary_watches.want(&key, &[]);
         self.polls.want(&key, &[]);
         let next = Next::By(Instant::now() + RESYNC);
         let status = object.data.get("status").cloned().map(serde_json::from_value).transpose();

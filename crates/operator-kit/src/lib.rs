@@ -13,7 +13,6 @@ mod driver;
 mod election;
 mod fault;
 mod freshness;
-mod interest;
 mod lane;
 pub mod logs;
 mod metrics;
@@ -26,11 +25,11 @@ mod product;
 mod queue;
 mod selection;
 mod serve;
+mod temporary_watch;
 
 pub use act::{Cause, Deed, Refusal, StatusListener};
 pub use cache::{Caches, Found, Sight, decode};
 pub use controller::{Controller, LaneOf, Names, Unreadable, View, Watched, Watches};
-pub use interest::Interest;
 pub use object::ObjectKey;
 pub use operator::{Error, Operator, Settings};
 pub use ownership::Ownership;
@@ -38,3 +37,4 @@ pub use plan::{Absence, Child, Deletion, Dependents, Finalizer, Nudge, Patch, Pl
 pub use poll::{AnyPoll, Poll, Polled};
 pub use product::Product;
 pub use selection::Selection;
+pub use temporary_watch::TemporaryWatch;

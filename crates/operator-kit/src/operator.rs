@@ -22,13 +22,13 @@ use crate::cluster_id;
 use crate::controller::{Concerns, Controller, Names, Watch, Watches};
 use crate::driver::{Driver, Shared, Trigger};
 use crate::election::{Election, Term};
-use crate::interest::Interests;
 use crate::metrics::Metrics;
 use crate::object::{plural_name, resource_of};
 use crate::poll::Polls;
 use crate::product::Product;
 use crate::selection::Selection;
 use crate::serve::{self, Health};
+use crate::temporary_watch::TemporaryWatches;
 
 /// How an operator runs.
 #[derive(Debug, Clone)]
@@ -164,12 +164,14 @@ impl Operator {
                 },
                 term: shared.term.clone(),
             };
-            let interests = Interests::new(client.clone(), sender);
+            let temporary_watches = TemporaryWatches::new(client.clone(), sender);
             let own = caches.written(&resource_of::<C::Object>()).cloned();
             Box::pin(async move {
                 // Its own kind is the first that is declared.
                 if let Some(own) = own {
-                    Driver { controller, actor, caches, own, interests, polls, shared }.run(triggers).await;
+                    Driver { controller, actor, caches, own, temporary_watches, polls, shared }
+                        .run(triggers)
+                        .await;
                 }
             })
         });

@@ -10,9 +10,9 @@ use kube::core::ApiResource;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::interest::Interest;
 use crate::object::{ObjectId, ObjectKey, resource_of};
 use crate::poll::AnyPoll;
+use crate::temporary_watch::TemporaryWatch;
 
 /// Everything a controller wants of the cluster for one object.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,7 +36,7 @@ pub struct Plan<S> {
     /// Marks on objects that ask their controllers to look again.
     pub nudges: Vec<Nudge>,
     /// Objects to watch until a plan does not ask for them.
-    pub interests: Vec<Interest>,
+    pub temporary_watches: Vec<TemporaryWatch>,
     /// Questions to ask until a plan does not want to know.
     pub polls: Vec<AnyPoll>,
     /// When to look again although nothing has changed.
@@ -56,7 +56,7 @@ impl<S> Plan<S> {
             gone: Vec::new(),
             status,
             nudges: Vec::new(),
-            interests: Vec::new(),
+            temporary_watches: Vec::new(),
             polls: Vec::new(),
             wake_at: None,
         }

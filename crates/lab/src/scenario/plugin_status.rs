@@ -36,7 +36,11 @@ async fn run(ground: &Ground) -> Result<()> {
     ensure!(seen.status.success(), "a Deployment that was deleted: {}", told(&seen));
 
     let explained = plugin(ground, &["explain", "appinst", "Blocked", "MissingSecret"]).await?;
-    ensure!(explained.status.success() && told(&explained).contains("How to resolve it"), "{}", told(&explained));
+    ensure!(
+        explained.status.success() && told(&explained).contains("How to resolve it"),
+        "{}",
+        told(&explained)
+    );
     Ok(())
 }
 

@@ -144,7 +144,7 @@ pub(crate) fn requests<S: Serialize>(
         gone,
         status,
         nudges,
-        interests: _,
+        temporary_watches: _,
         polls: _,
         wake_at: _,
     } = plan;

@@ -1,6 +1,6 @@
 //! ApplicationInstance: turns an instance into a Flux release and says truthfully how it is doing.
 //!
-//! A new rule about conditions goes into `decide/`, one about what we look at into `observe.rs` and `looking.rs`, one
+//! A new rule about conditions goes into `decide/`, one about what we look at into `observe.rs` and `temporary_watches.rs`, one
 //! about what Flux is given into `children.rs`. Nothing here talks to the API server: the kit carries plans out.
 
 mod children;
@@ -8,9 +8,9 @@ mod decide;
 #[cfg(test)]
 mod exploration;
 mod leftovers;
-mod looking;
 mod observe;
 mod polls;
+mod temporary_watches;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{ConfigMap, Event, Service};

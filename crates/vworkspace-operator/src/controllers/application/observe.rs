@@ -7,15 +7,15 @@ use k8s_openapi::api::core::v1::{ConfigMap, Event, Service};
 use k8s_openapi::api::networking::v1::Ingress;
 use kube::ResourceExt;
 use kube::api::{DynamicObject, ObjectMeta};
-use operator_kit::{Found, Interest, ObjectKey, Refusal, Sight, View, decode};
+use operator_kit::{Found, ObjectKey, Refusal, Sight, TemporaryWatch, View, decode};
 use vworkspace_api::application_instance::{
     ApplicationInstance, Chart, ChartSource, ChartSourceKind, ReadinessCheck, Ready,
 };
 
+use super::children::FluxSpecs;
 use super::leftovers::Leftovers;
 use super::polls::readiness::{Checked, ReadinessPoll};
-use super::children::FluxSpecs;
-use super::{Applications, CATALOG_POLICY, INSTANCE_LABEL, Kinds, OWNER_LABEL, children, looking};
+use super::{Applications, CATALOG_POLICY, INSTANCE_LABEL, Kinds, OWNER_LABEL, children, temporary_watches};
 use crate::catalog_policy::CatalogPolicy;
 use crate::certificates::Certificate;
 use crate::controllers::application::polls::chart_archive::{ArtifactRef, ChartFacts};
@@ -110,7 +110,7 @@ pub(crate) struct NamedCheck {
     pub(crate) name: String,
     pub(crate) asking: Asking,
     /// Its Service, if it is not one of the release: those are watched anyway.
-    pub(crate) looks_at: Option<Interest>,
+    pub(crate) looks_at: Option<TemporaryWatch>,
     pub(crate) checked: Option<Checked>,
 }
 
@@ -189,7 +189,8 @@ pub(super) fn world(app: &ApplicationInstance, view: &View<'_>, controller: &App
         external_secrets: promised(view, kinds, &key),
         drift: drift(&events),
         is_drift_seen: matches!(events, Found::Objects(_)),
-        values_object: looking::values_object(app).and_then(|interest| version(&view.find(&interest))),
+        values_object: temporary_watches::values_object(app)
+            .and_then(|temporary_watch| version(&view.find(&temporary_watch))),
         leftovers: leftovers(app, view),
         restored_release: raw.and_then(|raw| earlier_owner(&app.metadata, &raw.metadata)),
         is_namespace_ending: is_namespace_ending(app, view),
@@ -219,8 +220,10 @@ fn outdated<const N: usize>(known: [(ChartSourceKind, &Sight<Source>); N]) -> Ve
 }
 
 fn referenced(app: &ApplicationInstance, view: &View<'_>) -> Seen<Source> {
-    let Some(interest) = looking::referenced_source(app) else { return Seen::Known(Sight::Absent) };
-    Seen::Known(match view.find(&interest) {
+    let Some(temporary_watch) = temporary_watches::referenced_source(app) else {
+        return Seen::Known(Sight::Absent);
+    };
+    Seen::Known(match view.find(&temporary_watch) {
         Found::NotYet => return Seen::NotYet,
         Found::Unlisted(why) => Sight::Unknown(why),
         Found::NotInstalled => Sight::NotInstalled,
@@ -326,7 +329,11 @@ fn leftovers(app: &ApplicationInstance, view: &View<'_>) -> Leftovers {
     if app.metadata.deletion_timestamp.is_none() {
         return Leftovers::NotYet;
     }
-    Leftovers::of(looking::leftovers(app).iter().map(|interest| (interest.kind(), view.find(interest))))
+    Leftovers::of(
+        temporary_watches::leftovers(app)
+            .iter()
+            .map(|temporary_watch| (temporary_watch.kind(), view.find(temporary_watch))),
+    )
 }
 
 /// Whom a release belongs to that was made for an instance of the same name, and not for this one: a restore gives the
@@ -339,7 +346,7 @@ fn earlier_owner(app: &ObjectMeta, release: &ObjectMeta) -> Option<String> {
 
 /// A namespace that is gone was being deleted.
 fn is_namespace_ending(app: &ApplicationInstance, view: &View<'_>) -> bool {
-    match looking::namespace(app).map(|interest| view.find(&interest)) {
+    match temporary_watches::namespace(app).map(|temporary_watch| view.find(&temporary_watch)) {
         Some(Found::Objects(found)) => {
             found.iter().all(|namespace| namespace.metadata.deletion_timestamp.is_some())
         }
@@ -357,8 +364,8 @@ fn presence<K>(found: &Found<K>) -> Presence {
 
 /// Whether the Secrets are there that ExternalSecrets of the release promise.
 fn promised(view: &View<'_>, kinds: &Kinds, release: &ObjectKey) -> Found<Promised> {
-    let secret = |external: &ExternalSecret| match looking::promised_secret(external) {
-        Some(interest) => presence(&view.find(&interest)),
+    let secret = |external: &ExternalSecret| match temporary_watches::promised_secret(external) {
+        Some(temporary_watch) => presence(&view.find(&temporary_watch)),
         None => Presence::NotYet,
     };
     let external = view.caches.named(kinds.external_secrets, release);
@@ -402,12 +409,12 @@ fn checked_service(
     namespace: &str,
     name: &str,
     of_release: &[Service],
-) -> (Seen<Service>, Option<Interest>) {
+) -> (Seen<Service>, Option<TemporaryWatch>) {
     if let Some(service) = named(of_release, namespace, name) {
         return (Seen::Known(Sight::Present(service.clone())), None);
     }
-    let interest = looking::checked_service(namespace, name);
-    let seen = match view.find(&interest) {
+    let temporary_watch = temporary_watches::checked_service(namespace, name);
+    let seen = match view.find(&temporary_watch) {
         Found::NotYet => Seen::NotYet,
         Found::Unlisted(why) => Seen::Known(Sight::Unknown(why)),
         Found::NotInstalled => Seen::Known(Sight::NotInstalled),
@@ -417,7 +424,7 @@ fn checked_service(
             Some(Err(error)) => Sight::Unreadable(error.to_string()),
         }),
     };
-    (seen, Some(interest))
+    (seen, Some(temporary_watch))
 }
 
 /// What is asked of a Service, as far as it is one that is asked.

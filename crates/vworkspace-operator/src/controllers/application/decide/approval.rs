@@ -10,8 +10,8 @@ use vworkspace_api::application_instance::{ApplicationInstance, ApprovedChange};
 use super::chart_source::{has_caught_up, source_trouble};
 use super::quoting::said;
 use crate::controllers::application::children::{self, DesiredRelease};
-use crate::controllers::application::looking;
 use crate::controllers::application::observe::{Version, World};
+use crate::controllers::application::temporary_watches;
 use crate::flux::Source;
 
 /// The spec could not lift it.
@@ -160,10 +160,12 @@ fn chart_digest(
 
 /// Which version of the values the change would get, if they are in an object of their own.
 fn values_version(app: &ApplicationInstance, world: &World) -> Result<Option<Value>, String> {
-    let Some((interest, name)) = looking::values_object(app).zip(looking::values_name(app)) else {
+    let Some((temporary_watch, name)) =
+        temporary_watches::values_object(app).zip(temporary_watches::values_name(app))
+    else {
         return Ok(None);
     };
-    let kind = interest.kind();
+    let kind = temporary_watch.kind();
     match &world.values_object {
         Some(Version { uid, resource_version }) => {
             Ok(Some(json!({"kind": kind, "name": name, "uid": uid, "resourceVersion": resource_version})))

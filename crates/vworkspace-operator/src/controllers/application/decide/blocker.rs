@@ -155,7 +155,10 @@ fn invalid_spec(situation: &Situation<'_>) -> Option<Blocker> {
 
 /// The API server refuses this too, unless its CRD is older than the rule. Flux takes another chart for another release:
 /// it uninstalls the one that runs.
-fn unmeant_chart(Situation { app, is_with_flux, .. }: Situation<'_>, desired: &DesiredRelease<'_>) -> Option<String> {
+fn unmeant_chart(
+    Situation { app, is_with_flux, .. }: Situation<'_>,
+    desired: &DesiredRelease<'_>,
+) -> Option<String> {
     let wanted = desired.chart;
     let last = app.status.as_ref()?.last_applied_chart.as_ref().filter(|_| !is_with_flux)?;
     let is_meant = last.name == wanted.name || wanted.replace.as_ref() == Some(&wanted.name);
@@ -362,7 +365,9 @@ pub(super) enum AwaitedSecret {
 impl AwaitedSecret {
     pub(super) fn message(&self) -> &str {
         match self {
-            AwaitedSecret::OfValues(message) | AwaitedSecret::Promised(MissingSecret { message, .. }) => message,
+            AwaitedSecret::OfValues(message) | AwaitedSecret::Promised(MissingSecret { message, .. }) => {
+                message
+            }
         }
     }
 }

@@ -27,15 +27,15 @@ use std::time::Duration;
 
 use agent_protocol::PublicKeys;
 use jiff::Timestamp;
-use operator_kit::{Child, Deed, Deletion, Finalizer, Found, Interest, Plan, Sight};
+use operator_kit::{Child, Deed, Deletion, Finalizer, Found, Plan, Sight, TemporaryWatch};
 use vworkspace_api::application_instance::{
     ApplicationInstance, ApplicationInstanceStatus, AppliedChart, Blocked, ChartSourceKind, HelmReleaseRef,
     Mode,
 };
 
 use super::children::{self, DesiredRelease, Suspension};
-use super::looking;
 use super::observe::{Seen, World};
+use super::temporary_watches;
 use crate::endpoints::endpoints;
 use crate::flux::{HelmRelease, Source};
 use approval::Approval;
@@ -77,7 +77,7 @@ pub(super) fn plan(
 /// What decides has not been seen yet: nothing is said before it is.
 fn first_look(app: &ApplicationInstance) -> Plan<ApplicationInstanceStatus> {
     let status = app.status.clone().unwrap_or_default();
-    Plan { interests: interests(app, false), ..Plan::only_status(Finalizer::Hold, status) }
+    Plan { temporary_watches: wanted_watches(app, false), ..Plan::only_status(Finalizer::Hold, status) }
 }
 
 fn managed(
@@ -176,7 +176,7 @@ fn managed(
         children: handover.children.into_iter().chain(candidate).collect(),
         deletions: handover.deletions,
         nudges: request::nudges(app, world, pause),
-        interests: interests(app, request::values_are_in_trouble(world) || approval.is_open())
+        temporary_watches: wanted_watches(app, request::values_are_in_trouble(world) || approval.is_open())
             .into_iter()
             .chain(readiness::services(app, world, is_released))
             .chain(readiness::promised_secrets(world))
@@ -187,9 +187,9 @@ fn managed(
     }
 }
 
-fn interests(app: &ApplicationInstance, values_matter: bool) -> Vec<Interest> {
-    let values = looking::values_object(app).filter(|_| values_matter);
-    looking::referenced_source(app).into_iter().chain(values).collect()
+fn wanted_watches(app: &ApplicationInstance, values_matter: bool) -> Vec<TemporaryWatch> {
+    let values = temporary_watches::values_object(app).filter(|_| values_matter);
+    temporary_watches::referenced_source(app).into_iter().chain(values).collect()
 }
 
 /// Whether the spec is with Flux.
@@ -263,7 +263,11 @@ fn as_paused(app: &ApplicationInstance, world: &World, pause: Option<&Pause>) ->
 }
 
 /// Finds out which chart there is to approve. By annotation we write only the status.
-fn candidate(desired: Option<&DesiredRelease<'_>>, pause: Option<&Pause>, blocker: Option<&Blocker>) -> Option<Child> {
+fn candidate(
+    desired: Option<&DesiredRelease<'_>>,
+    pause: Option<&Pause>,
+    blocker: Option<&Blocker>,
+) -> Option<Child> {
     let is_awaited = matches!(blocker, Some(Blocker::Before(Blocked::AwaitingApproval, _)));
     desired.filter(|_| is_awaited && pause != Some(&Pause::Annotated))?.candidate()
 }

@@ -2,16 +2,16 @@
 
 use conditions::Reason;
 use jiff::Timestamp;
-use operator_kit::{AnyPoll, Found, Interest};
+use operator_kit::{AnyPoll, Found, TemporaryWatch};
 use vworkspace_api::application_instance::{ApplicationInstance, Degraded, Ready};
 
 use super::quoting::said;
 
 use crate::certificates;
-use crate::controllers::application::looking;
 use crate::controllers::application::observe::{Asking, ChartReading, NamedCheck, World};
 use crate::controllers::application::polls::chart_archive;
 use crate::controllers::application::polls::readiness::Checked;
+use crate::controllers::application::temporary_watches;
 use crate::external_secrets::{Promised, Standing};
 use crate::flux::condition;
 
@@ -112,7 +112,7 @@ pub(super) fn services(
     app: &ApplicationInstance,
     world: &World,
     is_released: bool,
-) -> impl Iterator<Item = Interest> {
+) -> impl Iterator<Item = TemporaryWatch> {
     checks_to_make(app, world, is_released).filter_map(|check| check.looks_at.clone())
 }
 
@@ -150,10 +150,10 @@ pub(super) fn missing_certificate(
 }
 
 /// The Secrets to look at, because an ExternalSecret of the release is not synced.
-pub(super) fn promised_secrets(world: &World) -> impl Iterator<Item = Interest> {
+pub(super) fn promised_secrets(world: &World) -> impl Iterator<Item = TemporaryWatch> {
     let promised = world.external_secrets.objects().iter();
     let unsynced = promised.filter(|promised| promised.standing() != Standing::Synced);
-    unsynced.filter_map(|promised| looking::promised_secret(&promised.external))
+    unsynced.filter_map(|promised| temporary_watches::promised_secret(&promised.external))
 }
 
 /// Whether nobody knows yet if a Secret that an ExternalSecret promises is there.

@@ -170,8 +170,7 @@ impl History {
             has_word_of_flux: has_verdict_of_release
                 || matches!(ready, Some(Ready::HelmReleaseFailed | Ready::Installing | Ready::Upgrading)),
             has_verdict_of_release,
-            was_warned_by_chart: status.chart_warnings
-                && ready == Some(Ready::HelmReleaseReadyWithWarnings),
+            was_warned_by_chart: status.chart_warnings && ready == Some(Ready::HelmReleaseReadyWithWarnings),
         }
     }
 

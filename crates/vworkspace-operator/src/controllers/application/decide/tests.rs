@@ -27,8 +27,8 @@ mod unlisted;
 use operator_kit::{Cause, Refusal, Sight};
 
 use super::testing::{
-    DIGEST_1_2, DIGEST_1_3, after, at_version, desired, edited, empty, fetched, instance, new_release, noon, released,
-    revision, rules, says, told, world,
+    DIGEST_1_2, DIGEST_1_3, after, at_version, desired, edited, empty, fetched, instance, new_release, noon,
+    released, revision, rules, says, told, world,
 };
 use super::*;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;

@@ -4,7 +4,7 @@
 use conditions::Draft;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use operator_kit::{Absence, Child, Deletion, Finalizer, Interest, Plan, Sight};
+use operator_kit::{Absence, Child, Deletion, Finalizer, Plan, Sight, TemporaryWatch};
 use vworkspace_api::application_instance::{
     ApplicationInstance, ApplicationInstanceStatus, ChartSourceKind, Degraded, Deleting, DeletionPolicy,
     Ready, Reconciling,
@@ -17,8 +17,8 @@ use super::{pause, reading};
 use crate::controllers::application::OWNER_LABEL;
 use crate::controllers::application::children::{self, Suspension};
 use crate::controllers::application::leftovers::{Leftovers, described};
-use crate::controllers::application::looking;
 use crate::controllers::application::observe::World;
+use crate::controllers::application::temporary_watches;
 use crate::flux::{HelmRelease, HelmRepository, OciRepository, Source, condition};
 
 const LET_GO: &str = "The release is let go of: it keeps running.";
@@ -55,10 +55,10 @@ pub(super) fn plan(
     now: Timestamp,
 ) -> Plan<ApplicationInstanceStatus> {
     let step = step(app, world);
-    let interests = interests(app, world, &step);
+    let temporary_watches = wanted_watches(app, world, &step);
     if step == Step::Look {
         let status = app.status.clone().unwrap_or_default();
-        return Plan { interests, ..Plan::only_status(Finalizer::Hold, status) };
+        return Plan { temporary_watches, ..Plan::only_status(Finalizer::Hold, status) };
     }
     let (finalizer, gone) = match step {
         Step::Done => (Finalizer::Release, children_of(app)),
@@ -80,17 +80,17 @@ pub(super) fn plan(
         | Step::Done
         | Step::LeaveToNamespace => {}
     }
-    Plan { children, deletions, interests, gone, ..Plan::only_status(finalizer, status) }
+    Plan { children, deletions, temporary_watches, gone, ..Plan::only_status(finalizer, status) }
 }
 
 /// What is left is looked for from the moment on at which the release is gone and not before: a list that is asked for then
 /// has seen everything that Helm deleted, a watch from before it may lag behind.
-fn interests(app: &ApplicationInstance, world: &World, step: &Step) -> Vec<Interest> {
-    let leftovers = || looking::leftovers(app).into_iter();
+fn wanted_watches(app: &ApplicationInstance, world: &World, step: &Step) -> Vec<TemporaryWatch> {
+    let leftovers = || temporary_watches::leftovers(app).into_iter();
     match step {
         // The namespace tells why nothing can be seen, or why the API server does not say that the last child is gone.
         Step::Hidden(_) | Step::Done | Step::LeaveToNamespace => {
-            let namespace = looking::namespace(app).filter(|_| world.has_rights_in_namespace_only);
+            let namespace = temporary_watches::namespace(app).filter(|_| world.has_rights_in_namespace_only);
             let is_release_gone = !matches!(world.release, Sight::Unknown(_));
             leftovers().filter(|_| is_release_gone).chain(namespace).collect()
         }
@@ -136,7 +136,7 @@ fn after_release(app: &ApplicationInstance, world: &World) -> Step {
     match &world.leftovers {
         // What was never ours to remove is not waited for.
         _ if app.spec.deletion_policy == DeletionPolicy::Orphan => after_objects(world),
-        Leftovers::NotYet if !looking::leftovers(app).is_empty() => Step::Look,
+        Leftovers::NotYet if !temporary_watches::leftovers(app).is_empty() => Step::Look,
         Leftovers::Hidden(why) => Step::Hidden(why.join("; ")),
         Leftovers::Known(left) if !left.standing.is_empty() && is_install_attempted(app, world) => {
             Step::NotUninstalled(left.standing.clone())
@@ -206,8 +206,8 @@ fn progress(app: &ApplicationInstance, release: &HelmRelease) -> String {
 
 /// Kinds that the release has and nobody looks for after it has gone.
 fn unsearched(app: &ApplicationInstance, release: &HelmRelease) -> String {
-    let searched = looking::leftovers(app);
-    let is_searched = |kind: &str| searched.iter().any(|interest| interest.kind() == kind);
+    let searched = temporary_watches::leftovers(app);
+    let is_searched = |kind: &str| searched.iter().any(|temporary_watch| temporary_watch.kind() == kind);
     let kinds: Vec<&str> = release.kinds().into_iter().filter(|kind| !is_searched(kind)).collect();
     if kinds.is_empty() {
         return String::new();

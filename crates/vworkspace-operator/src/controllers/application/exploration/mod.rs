@@ -510,8 +510,9 @@ fn remember(memory: &mut Memory, plan: &ApplicationPlan, refused: Option<&Write>
     if memory.chart != memory.asks_chart {
         memory.chart = None;
     }
-    let wants = |kind: &str| plan.interests.iter().any(|interest| interest.kind() == kind);
-    // Only the end of an instance is interested in workloads.
+    let wants =
+        |kind: &str| plan.temporary_watches.iter().any(|temporary_watch| temporary_watch.kind() == kind);
+    // Only the end of an instance asks for workloads.
     memory.wants_leftovers = wants("Deployment");
     memory.wants_values = !memory.wants_leftovers && wants("Secret");
     memory.listed_leftovers = memory.listed_leftovers.filter(|_| memory.wants_leftovers);

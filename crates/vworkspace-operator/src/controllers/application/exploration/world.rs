@@ -220,7 +220,7 @@ pub(super) enum Move {
     LeftoversEnd,
     CheckAnswers,
     ChartIsRead,
-    InterestsAreListed,
+    TemporaryWatchesAreListed,
 }
 
 impl fmt::Display for Move {
@@ -338,7 +338,7 @@ pub(super) fn moves(world: &World, memory: &Memory, events: usize, into: &mut Mo
     let wants_values = memory.wants_values && memory.listed_values.is_none();
     let wants_leftovers = memory.wants_leftovers && memory.listed_leftovers.is_none();
     if wants_values || wants_leftovers {
-        into.push((Move::InterestsAreListed, 40));
+        into.push((Move::TemporaryWatchesAreListed, 40));
     }
     if world.leftovers > 0 && !world.is_held {
         into.push((Move::LeftoversEnd, 30));
@@ -443,7 +443,7 @@ pub(super) fn make(world: &mut World, memory: &mut Memory, what: Move, now: i64)
         Move::LeftoversEnd => end_leftovers(world),
         Move::CheckAnswers => memory.check = Some(world.endpoint_answers && world.running.is_some()),
         Move::ChartIsRead => memory.chart = memory.asks_chart,
-        Move::InterestsAreListed => list_interests(world, memory),
+        Move::TemporaryWatchesAreListed => list_temporary_watches(world, memory),
     }
 }
 
@@ -475,11 +475,11 @@ pub(super) fn rest(world: &mut World, memory: &mut Memory, now: i64) {
         memory.check = Some(world.endpoint_answers && world.running.is_some());
     }
     memory.chart = memory.asks_chart.or(memory.chart);
-    list_interests(world, memory);
+    list_temporary_watches(world, memory);
 }
 
-/// The watches of what a plan is interested in begin with a list, which is of now.
-fn list_interests(world: &World, memory: &mut Memory) {
+/// Temporary watches begin with a list, which is of now.
+fn list_temporary_watches(world: &World, memory: &mut Memory) {
     if memory.wants_values {
         memory.listed_values.get_or_insert((world.secret_version, world.secret));
     }

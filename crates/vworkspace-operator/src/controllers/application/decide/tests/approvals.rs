@@ -192,11 +192,12 @@ fn an_approval_is_compared_when_the_change_goes_out_and_not_when_it_was_given() 
     let inside = decided(&app, &world);
     assert_conditions!(inside, { Suspended: True/MaintenanceWindow, Blocked: False/NotBlocked });
     assert_eq!(inside.status.last_approved_change, None);
-    assert!(inside.interests.iter().any(|interest| interest.kind() == "Secret"), "it may still change");
+    assert!(
+        inside.temporary_watches.iter().any(|temporary_watch| temporary_watch.kind() == "Secret"),
+        "it may still change"
+    );
     let app = after(app, &inside);
-    let later = |world: &World| {
-        plan_by(&approver().1, &app, world, "2026-01-01T13:00:00Z".parse().unwrap())
-    };
+    let later = |world: &World| plan_by(&approver().1, &app, world, "2026-01-01T13:00:00Z".parse().unwrap());
     assert!(later(&world).status.last_approved_change.is_some());
     let values = Some(Version { uid: "s".to_owned(), resource_version: "8".to_owned() });
     assert!(is_awaited(&later(&World { values_object: values, ..world })));
@@ -205,7 +206,9 @@ fn an_approval_is_compared_when_the_change_goes_out_and_not_when_it_was_given() 
 #[test]
 fn values_are_looked_at_only_while_an_approval_names_their_version() {
     let (app, world) = waiting_with_values("7");
-    let looks = |plan: &InstancePlan| plan.interests.iter().any(|interest| interest.kind() == "Secret");
+    let looks = |plan: &InstancePlan| {
+        plan.temporary_watches.iter().any(|temporary_watch| temporary_watch.kind() == "Secret")
+    };
     assert!(looks(&decided(&app, &world)));
     let app = approved(&app, &world, "c1", "2026-01-01T11:00:00Z");
     let app = after(app.clone(), &decided(&app, &world));

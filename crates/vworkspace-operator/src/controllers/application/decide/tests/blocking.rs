@@ -122,7 +122,7 @@ fn a_referenced_source_must_be_there_and_have_the_version_that_is_asked_for() {
         json!({"sourceRef": {"kind": "OCIRepository", "name": "charts"}, "name": "web", "version": "1.2.0"});
     set(&mut app, "chart", reference);
     let look = plan(&app, &World { source: Seen::NotYet, ..empty() }, noon());
-    assert_eq!((look.children.len(), look.interests.len()), (0, 1));
+    assert_eq!((look.children.len(), look.temporary_watches.len()), (0, 1));
     assert_eq!(look.status, ApplicationInstanceStatus::default(), "nothing is said before it is seen");
 
     assert_conditions!(plan(&app, &empty(), noon()), { Blocked: True/MissingChartSource });

@@ -121,8 +121,8 @@ fn what_cannot_be_seen_is_not_gone_unless_the_whole_namespace_goes() {
     ];
     for (name, hidden) in table {
         let looks = |world: &World| {
-            let namespace = crate::controllers::application::looking::namespace(&app).unwrap();
-            plan(&app, world, noon()).interests.contains(&namespace)
+            let namespace = crate::controllers::application::temporary_watches::namespace(&app).unwrap();
+            plan(&app, world, noon()).temporary_watches.contains(&namespace)
         };
         assert!(!looks(&hidden), "{name}: where the rights do not go with the namespace it tells nothing");
         let hidden = World { has_rights_in_namespace_only: true, ..hidden };
@@ -130,7 +130,7 @@ fn what_cannot_be_seen_is_not_gone_unless_the_whole_namespace_goes() {
         let held = plan(&app, &hidden, noon());
         let is_release_gone = hidden.release == Sight::Absent;
         assert_eq!(
-            held.interests.len() > 1,
+            held.temporary_watches.len() > 1,
             is_release_gone,
             "{name}: what is left is looked for after the release"
         );
@@ -147,13 +147,17 @@ fn what_cannot_be_seen_is_not_gone_unless_the_whole_namespace_goes() {
 fn what_is_gone_with_its_whole_namespace_is_not_asked_for_once_more() {
     let (app, known) = running();
     let app = deleted(app);
-    let namespace = crate::controllers::application::looking::namespace(&app).unwrap();
+    let namespace = crate::controllers::application::temporary_watches::namespace(&app).unwrap();
     let gone = World { release: Sight::Absent, own_sources: Ok(Vec::new()), ..known };
     for has_rights_in_namespace_only in [false, true] {
         let gone = World { has_rights_in_namespace_only, ..gone.clone() };
         let asked = plan(&app, &gone, noon());
         assert_eq!((asked.finalizer, asked.gone.len()), (Finalizer::Release, 4));
-        assert_eq!(asked.interests.contains(&namespace), has_rights_in_namespace_only, "it may be refused");
+        assert_eq!(
+            asked.temporary_watches.contains(&namespace),
+            has_rights_in_namespace_only,
+            "it may be refused"
+        );
         let left = plan(&app, &World { is_namespace_ending: true, ..gone }, noon());
         assert_eq!((left.finalizer, left.gone.len()), (Finalizer::Release, 0));
     }
@@ -205,7 +209,11 @@ fn a_release_that_flux_let_go_of_without_uninstalling_it_holds_the_instance() {
     let message = &held.status.conditions.get("Deleting").unwrap().message;
     assert!(message.contains("Still there: Deployment web, Service web. Remove them"), "{message}");
     assert!(message.contains("helm uninstall web --namespace shop"), "{message}");
-    assert_eq!(held.interests, crate::controllers::application::looking::leftovers(&app), "they are watched");
+    assert_eq!(
+        held.temporary_watches,
+        crate::controllers::application::temporary_watches::leftovers(&app),
+        "they are watched"
+    );
 
     let orphan = edited(app.clone(), |app| app.spec.deletion_policy = DeletionPolicy::Orphan);
     assert_eq!(plan(&orphan, &left, noon()).finalizer, Finalizer::Release, "the way out");

@@ -197,10 +197,14 @@ fn the_correction_of_a_version_that_does_not_exist_is_not_stalled_by_it() {
 fn what_is_left_is_looked_for_only_after_the_release_has_gone() {
     let (app, known) = running();
     let app = deleted(app);
-    assert_eq!(plan(&app, &known, noon()).interests, [], "a watch from now may lag behind what Helm deletes");
+    assert_eq!(
+        plan(&app, &known, noon()).temporary_watches,
+        [],
+        "a watch from now may lag behind what Helm deletes"
+    );
     let gone = World { release: Sight::Absent, leftovers: Leftovers::NotYet, ..known };
     let look = plan(&app, &gone, noon());
-    assert!(!look.interests.is_empty());
+    assert!(!look.temporary_watches.is_empty());
     assert_eq!(look.finalizer, Finalizer::Hold);
 }
 

@@ -74,8 +74,8 @@ fn an_upgrade_that_flux_rolled_back_is_degraded_not_ready() {
         ("Remediated", "True", "RollbackSucceeded", ""),
     ]);
     let drift = Some(Drift { seen_at: noon(), message: "ConfigMap/shop/web changed".to_owned() });
-    let looking = World { drift, ..world(source.clone(), release.clone()) };
-    assert_conditions!(plan(&app, &looking, noon()), { Ready: False/HelmReleaseFailed, Degraded: True/UpgradeFailed });
+    let temporary_watches = World { drift, ..world(source.clone(), release.clone()) };
+    assert_conditions!(plan(&app, &temporary_watches, noon()), { Ready: False/HelmReleaseFailed, Degraded: True/UpgradeFailed });
     // Nor is it forgotten while the next version cannot be fetched.
     let mut silent = fetched(&app, DIGEST_1_3);
     silent.metadata.generation = Some(3);

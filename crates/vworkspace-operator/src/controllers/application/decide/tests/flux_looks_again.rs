@@ -14,7 +14,7 @@ fn flux_is_asked_again_when_the_missing_secret_comes_and_when_the_user_wants_ano
     release.status.conditions = says(&[("Ready", "False", "ValuesError", missing)]);
     let waiting = world(fetched(&app, DIGEST_1_2), release);
     let first = plan(&app, &waiting, noon());
-    assert_eq!((first.interests.len(), first.nudges.len()), (1, 0), "it is watched, and not there");
+    assert_eq!((first.temporary_watches.len(), first.nudges.len()), (1, 0), "it is watched, and not there");
 
     let there = Version { uid: "s".to_owned(), resource_version: "7".to_owned() };
     let found = plan(&app, &World { values_object: Some(there), ..waiting.clone() }, noon());
@@ -61,12 +61,12 @@ fn values_that_are_missing_are_missing_while_flux_looks_again() {
     let looks = [("Ready", "Unknown", "Progressing", "Fulfilling prerequisites")];
     release.status.conditions = says(&looks);
     release.status.observed_generation = -1;
-    let looking = world(fetched(&app, DIGEST_1_2), release);
-    let again = plan(&after(app.clone(), &first), &looking, noon());
+    let temporary_watches = world(fetched(&app, DIGEST_1_2), release);
+    let again = plan(&after(app.clone(), &first), &temporary_watches, noon());
     assert_conditions!(again, { Blocked: True/MissingSecret, Ready: False/WaitingForSecret });
     // What was said of another spec says nothing of this one.
     let changed = edited(after(app.clone(), &first), |app| app.spec.timeout = app.spec.interval);
-    let told = told(&plan(&changed, &looking, noon()));
+    let told = told(&plan(&changed, &temporary_watches, noon()));
     assert!(!told.iter().any(|said| said.contains("MissingSecret")), "{told:?}");
 }
 

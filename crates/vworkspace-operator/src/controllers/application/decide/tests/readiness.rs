@@ -102,7 +102,7 @@ fn an_external_secret_without_its_secret_blocks_and_is_named() {
     let plan = plan(&app, &World { external_secrets: unsynced(Presence::Absent), ..world }, noon());
     assert_conditions!(plan, { Ready: False/WaitingForSecret, Blocked: True/MissingSecret, Stalled: False/NotStalled });
     assert!(message(&plan, "Blocked").contains("ExternalSecret shop/db"));
-    assert_eq!(plan.interests.len(), 1, "its Secret is looked for");
+    assert_eq!(plan.temporary_watches.len(), 1, "its Secret is looked for");
 }
 
 #[test]
@@ -114,14 +114,14 @@ fn an_external_secret_that_could_not_be_refreshed_is_a_warning_while_its_secret_
         Ready: True/HelmReleaseReadyWithWarnings, Blocked: False/NotBlocked, Reconciling: False/Stable });
     let told = message(&stale, "Ready");
     assert!(told.contains("ExternalSecret shop/db is not synced: SecretSyncedError, no answer"), "{told}");
-    assert_eq!(stale.interests.len(), 1, "until it is synced its Secret may go");
+    assert_eq!(stale.temporary_watches.len(), 1, "until it is synced its Secret may go");
 
     let app = after(app, &stale);
     assert_conditions!(plan(&app, &world, noon()), { Ready: True/HelmReleaseReady });
     let gone = plan(&app, &seen(Presence::Absent), noon());
     assert_conditions!(gone, { Ready: False/WaitingForSecret, Blocked: True/MissingSecret });
     assert_conditions!(plan(&after(app, &gone), &world, noon()), { Ready: True/HelmReleaseReady, Blocked: False/Unblocked });
-    assert_eq!(plan(&instance(), &world, noon()).interests, [], "nothing is looked for without need");
+    assert_eq!(plan(&instance(), &world, noon()).temporary_watches, [], "nothing is looked for without need");
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn what_was_said_stays_while_nobody_knows_whether_the_secret_is_there() {
         let before = plan(&app, &seen(secret), noon());
         let restarted = plan(&after(app.clone(), &before), &seen(Presence::NotYet), noon());
         assert_eq!(restarted.status, before.status, "{secret:?}");
-        assert_eq!(restarted.interests.len(), 1);
+        assert_eq!(restarted.temporary_watches.len(), 1);
     }
     let running = plan(&app, &seen(Presence::NotYet), noon());
     assert_eq!(Some(&running.status), app.status.as_ref(), "it ran before it could not be refreshed");
@@ -150,20 +150,24 @@ fn what_was_said_stays_while_nobody_knows_whether_the_secret_is_there() {
 fn a_check_whose_service_is_not_asked_fails_and_one_whose_service_was_not_seen_yet_waits() {
     let (app, world) = running();
     let asking = |asking| {
-        let looks_at = Some(looking::checked_service("shop", "web"));
+        let looks_at = Some(temporary_watches::checked_service("shop", "web"));
         World { checks: vec![NamedCheck { asking, looks_at, ..check(None) }], ..world.clone() }
     };
     let why = "Service shop/web is of type ExternalName and leads to 'db.other.svc'";
     let refused = plan(&app, &asking(Asking::Refused(why.to_owned())), noon());
     assert_conditions!(refused, { Ready: False/EndpointUnreachable, Degraded: True/EndpointUnreachable });
     assert_eq!(message(&refused, "Ready"), format!("Check 'web' fails: {why}."));
-    assert_eq!((refused.polls.len(), refused.interests.len()), (0, 1), "watched, not asked");
+    assert_eq!((refused.polls.len(), refused.temporary_watches.len()), (0, 1), "watched, not asked");
 
     let unseen = plan(&app, &asking(Asking::NotYet), noon());
     assert_conditions!(unseen, { Ready: True/HelmReleaseReady });
-    assert_eq!((unseen.polls.len(), unseen.interests.len()), (0, 1));
+    assert_eq!((unseen.polls.len(), unseen.temporary_watches.len()), (0, 1));
     let uninstalled = World { checks: asking(Asking::NotYet).checks, ..empty() };
-    assert_eq!(plan(&instance(), &uninstalled, noon()).interests, [], "not looked for before it is asked");
+    assert_eq!(
+        plan(&instance(), &uninstalled, noon()).temporary_watches,
+        [],
+        "not looked for before it is asked"
+    );
 }
 
 #[test]

@@ -17,12 +17,12 @@ use crate::selection::Selection;
 
 /// Some objects of a kind.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Interest {
+pub struct TemporaryWatch {
     resource: ApiResource,
     selection: Selection,
 }
 
-impl Interest {
+impl TemporaryWatch {
     /// These objects of kind `K`.
     #[must_use]
     pub fn of<K: Resource<DynamicType = ()>>(selection: Selection) -> Self {
@@ -36,28 +36,28 @@ impl Interest {
     }
 }
 
-/// The watches of all interests of one controller.
-pub(crate) struct Interests {
+/// All temporary watches of one controller.
+pub(crate) struct TemporaryWatches {
     client: Client,
     triggers: mpsc::UnboundedSender<Trigger>,
-    watches: Arc<Beside<Interest, Arc<KindCache>>>,
+    watches: Arc<Beside<TemporaryWatch, Arc<KindCache>>>,
 }
 
-impl Interests {
+impl TemporaryWatches {
     pub(crate) fn new(client: Client, triggers: mpsc::UnboundedSender<Trigger>) -> Self {
         Self { client, triggers, watches: Arc::new(Beside::new()) }
     }
 
-    /// From now on `object` is interested in these and nothing else.
-    pub(crate) fn want(&self, object: &ObjectKey, wanted: &[Interest]) {
-        if self.watches.want(object, wanted, |interest| self.start(interest)) {
+    /// From now on `object` wants these and nothing else.
+    pub(crate) fn want(&self, object: &ObjectKey, wanted: &[TemporaryWatch]) {
+        if self.watches.want(object, wanted, |temporary_watch| self.start(temporary_watch)) {
             // Nobody listens any more at shutdown.
             let _ = self.triggers.send(Trigger::Object(object.clone()));
         }
     }
 
-    pub(crate) fn find(&self, interest: &Interest) -> Found<Arc<DynamicObject>> {
-        let Some(cache) = self.watches.get(interest) else { return Found::NotYet };
+    pub(crate) fn find(&self, temporary_watch: &TemporaryWatch) -> Found<Arc<DynamicObject>> {
+        let Some(cache) = self.watches.get(temporary_watch) else { return Found::NotYet };
         let objects = || cache.all().iter().filter_map(|kept| kept.head().ok().map(Arc::new)).collect();
         Found::at(&cache.progress(), objects)
     }
@@ -66,14 +66,16 @@ impl Interests {
         self.watches.clear();
     }
 
-    fn start(&self, interest: &Interest) -> (Arc<KindCache>, AbortOnDropHandle<()>) {
-        let part = interest.selection.namespace.clone();
+    fn start(&self, temporary_watch: &TemporaryWatch) -> (Arc<KindCache>, AbortOnDropHandle<()>) {
+        let part = temporary_watch.selection.namespace.clone();
         let cache = Arc::new(KindCache::of_parts([part.clone()]));
         let tell = {
             let (watches, triggers) = (Arc::downgrade(&self.watches), self.triggers.clone());
-            let interest = interest.clone();
+            let temporary_watch = temporary_watch.clone();
             Arc::new(move || {
-                for object in watches.upgrade().map(|known| known.wanted_by(&interest)).unwrap_or_default() {
+                for object in
+                    watches.upgrade().map(|known| known.wanted_by(&temporary_watch)).unwrap_or_default()
+                {
                     // Nobody listens any more at shutdown.
                     let _ = triggers.send(Trigger::Object(object));
                 }
@@ -81,8 +83,8 @@ impl Interests {
         };
         let told = Arc::clone(&tell);
         let watch = KindWatch {
-            resource: interest.resource.clone(),
-            selection: interest.selection.clone(),
+            resource: temporary_watch.resource.clone(),
+            selection: temporary_watch.selection.clone(),
             part,
             cache: Arc::clone(&cache),
             importance: Importance::Passing,
