@@ -33,7 +33,7 @@ pub use controller::{Controller, LaneOf, Names, Unreadable, View, Watched, Watch
 pub use object::ObjectKey;
 pub use operator::{Error, Operator, Settings};
 pub use ownership::Ownership;
-pub use plan::{Absence, Child, Deletion, Dependents, Finalizer, Nudge, Patch, Plan};
+pub use plan::{Absence, Child, Deletion, Dependents, Finalizer, Patch, Plan, ReconcileRequest};
 pub use poll::{AnyPoll, Poll, Polled};
 pub use product::Product;
 pub use selection::Selection;

@@ -34,7 +34,7 @@ pub struct Plan<S> {
     /// The whole status, as it should read.
     pub status: S,
     /// Marks on objects that ask their controllers to look again.
-    pub nudges: Vec<Nudge>,
+    pub reconcile_requests: Vec<ReconcileRequest>,
     /// Objects to watch until a plan does not ask for them.
     pub temporary_watches: Vec<TemporaryWatch>,
     /// Questions to ask until a plan does not want to know.
@@ -55,7 +55,7 @@ impl<S> Plan<S> {
             finalizer,
             gone: Vec::new(),
             status,
-            nudges: Vec::new(),
+            reconcile_requests: Vec::new(),
             temporary_watches: Vec::new(),
             polls: Vec::new(),
             wake_at: None,
@@ -224,13 +224,13 @@ impl Patch {
 /// Annotations that ask another controller to look at one of its objects again. By custom everybody may write them, so
 /// nobody owns them: they are not part of what is applied.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Nudge {
+pub struct ReconcileRequest {
     pub(crate) resource: ApiResource,
     pub(crate) key: ObjectKey,
     pub(crate) annotations: BTreeMap<String, String>,
 }
 
-impl Nudge {
+impl ReconcileRequest {
     /// Puts these annotations on the object of kind `K`, all at once.
     #[must_use]
     pub fn new<K: Resource<DynamicType = ()>>(key: ObjectKey, annotations: BTreeMap<String, String>) -> Self {

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::{Deed, Error, difference, finalizer, status};
 use crate::object::{ObjectId, ObjectKey};
 use crate::ownership::Ownership;
-use crate::plan::{Absence, Child, Deletion, Nudge, Patch, Plan};
+use crate::plan::{Absence, Child, Deletion, Patch, Plan, ReconcileRequest};
 use crate::product::Product;
 
 /// What never changes about a controller's objects.
@@ -143,7 +143,7 @@ pub(crate) fn requests<S: Serialize>(
         finalizer,
         gone,
         status,
-        nudges,
+        reconcile_requests,
         temporary_watches: _,
         polls: _,
         wake_at: _,
@@ -168,7 +168,8 @@ pub(crate) fn requests<S: Serialize>(
     }
     requests.extend(patches.iter().cloned().map(Request::Patch));
     requests.extend(deletions.iter().cloned().map(Request::Delete));
-    requests.extend(nudges.iter().filter_map(|nudge| annotate(nudge, live)));
+    requests
+        .extend(reconcile_requests.iter().filter_map(|reconcile_request| annotate(reconcile_request, live)));
     requests.extend(last);
     requests.extend(status);
     Ok(requests)
@@ -233,13 +234,16 @@ fn create(
 }
 
 /// Unless the marks are there already, or the object is not.
-fn annotate(nudge: &Nudge, live: &dyn Fn(&ObjectId) -> Option<DynamicObject>) -> Option<Request> {
-    let id = nudge.id();
+fn annotate(
+    reconcile_request: &ReconcileRequest,
+    live: &dyn Fn(&ObjectId) -> Option<DynamicObject>,
+) -> Option<Request> {
+    let id = reconcile_request.id();
     let live = live(&id)?;
     let there = |key: &String| live.metadata.annotations.as_ref()?.get(key);
-    let is_there = nudge.annotations.iter().all(|(key, value)| there(key) == Some(value));
+    let is_there = reconcile_request.annotations.iter().all(|(key, value)| there(key) == Some(value));
     let version = live.metadata.resource_version.clone();
-    (!is_there).then(|| Request::Annotate { id, annotations: nudge.annotations.clone(), version })
+    (!is_there).then(|| Request::Annotate { id, annotations: reconcile_request.annotations.clone(), version })
 }
 
 #[cfg(test)]
@@ -281,7 +285,7 @@ mod tests {
         Plan {
             children: vec![Child::new::<Pod>(&key()).spec(json!({"a": 1}))],
             deletions: vec![Deletion::new::<Secret>(key(), "s", Dependents::GoToo)],
-            nudges: vec![Nudge::new::<Pod>(key(), marks)],
+            reconcile_requests: vec![ReconcileRequest::new::<Pod>(key(), marks)],
             gone: vec![Absence::of::<Pod>(key())],
             ..Plan::only_status(finalizer, status.clone())
         }

@@ -15,8 +15,8 @@ mod quoting;
 mod readiness;
 mod reading;
 mod ready;
+mod reconcile_request;
 mod reconciling;
-mod request;
 mod status;
 #[cfg(test)]
 pub(super) mod testing;
@@ -175,12 +175,15 @@ fn managed(
     Plan {
         children: handover.children.into_iter().chain(candidate).collect(),
         deletions: handover.deletions,
-        nudges: request::nudges(app, world, pause),
-        temporary_watches: wanted_watches(app, request::values_are_in_trouble(world) || approval.is_open())
-            .into_iter()
-            .chain(readiness::services(app, world, is_released))
-            .chain(readiness::promised_secrets(world))
-            .collect(),
+        reconcile_requests: reconcile_request::reconcile_requests(app, world, pause),
+        temporary_watches: wanted_watches(
+            app,
+            reconcile_request::values_are_in_trouble(world) || approval.is_open(),
+        )
+        .into_iter()
+        .chain(readiness::services(app, world, is_released))
+        .chain(readiness::promised_secrets(world))
+        .collect(),
         polls: readiness::polls(app, world, is_released),
         wake_at: wake_at.into_iter().flatten().filter(|at| *at > now).min(),
         ..Plan::only_status(Finalizer::Hold, status)

@@ -91,7 +91,7 @@ enum Write {
     Source(Version),
     Release { change: Change, suspend: bool },
     DeleteRelease { uid: u8 },
-    Nudge { requested: u16, reset: Option<u8> },
+    ReconcileRequest { requested: u16, reset: Option<u8> },
     Status { lock: u32, status: Rc<ApplicationInstanceStatus> },
     LetGo { lock: u32 },
 }
@@ -106,7 +106,7 @@ impl fmt::Display for Write {
                 write!(f, "the release for {} with {:?}{suspended}", change.version.text(), change.config)
             }
             Write::DeleteRelease { .. } => f.write_str("the deletion of the release"),
-            Write::Nudge { .. } => f.write_str("a nudge to Flux"),
+            Write::ReconcileRequest { .. } => f.write_str("a reconcile request to Flux"),
             Write::Status { status, .. } => write!(f, "the status {}", words(status)),
             Write::LetGo { .. } => f.write_str("the end of the finalizer"),
         }
@@ -325,8 +325,8 @@ fn writes(plan: &ApplicationPlan, seen: &Look<'_>) -> Vec<Write> {
     {
         writes.push(Write::DeleteRelease { uid: release.uid });
     }
-    if !plan.nudges.is_empty() {
-        writes.push(nudge(seen));
+    if !plan.reconcile_requests.is_empty() {
+        writes.push(reconcile_request(seen));
     }
     if plan.finalizer == Finalizer::Release && app.finalizer {
         writes.push(Write::LetGo { lock });
@@ -341,12 +341,15 @@ fn apply_release(seen: &Look<'_>, change: Change, suspend: bool) -> Option<Write
     (!is_so).then_some(Write::Release { change, suspend })
 }
 
-fn nudge(seen: &Look<'_>) -> Write {
+fn reconcile_request(seen: &Look<'_>) -> Write {
     let live = seen.release.map_or(0, |live| live.reset);
     if seen.app.retry != 0 && live != seen.app.retry {
-        return Write::Nudge { requested: u16::from(seen.app.retry), reset: Some(seen.app.retry) };
+        return Write::ReconcileRequest { requested: u16::from(seen.app.retry), reset: Some(seen.app.retry) };
     }
-    Write::Nudge { requested: shown::VALUES_MARK + u16::from(seen.secret.1.unwrap_or_default()), reset: None }
+    Write::ReconcileRequest {
+        requested: shown::VALUES_MARK + u16::from(seen.secret.1.unwrap_or_default()),
+        reset: None,
+    }
 }
 
 /// Whether a status says something else; the time alone is nothing else.
@@ -446,7 +449,7 @@ fn carry_out(world: &mut World, write: &Write) -> Effect {
             }
             Effect::Wrote(RELEASE)
         }
-        Write::Nudge { requested, reset } => {
+        Write::ReconcileRequest { requested, reset } => {
             if let Some(release) = &mut world.release {
                 release.requested = *requested;
                 release.reset = reset.unwrap_or(release.reset);

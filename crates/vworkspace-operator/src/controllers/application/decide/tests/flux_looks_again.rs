@@ -14,22 +14,26 @@ fn flux_is_asked_again_when_the_missing_secret_comes_and_when_the_user_wants_ano
     release.status.conditions = says(&[("Ready", "False", "ValuesError", missing)]);
     let waiting = world(fetched(&app, DIGEST_1_2), release);
     let first = plan(&app, &waiting, noon());
-    assert_eq!((first.temporary_watches.len(), first.nudges.len()), (1, 0), "it is watched, and not there");
+    assert_eq!(
+        (first.temporary_watches.len(), first.reconcile_requests.len()),
+        (1, 0),
+        "it is watched, and not there"
+    );
 
     let there = Version { uid: "s".to_owned(), resource_version: "7".to_owned() };
     let found = plan(&app, &World { values_object: Some(there), ..waiting.clone() }, noon());
-    let marks = |plan: &Plan<ApplicationInstanceStatus>| format!("{:?}", plan.nudges);
+    let marks = |plan: &Plan<ApplicationInstanceStatus>| format!("{:?}", plan.reconcile_requests);
     let values = r#"{"reconcile.fluxcd.io/requestedAt": "values-s-7"}"#;
-    assert!(found.nudges.len() == 1 && marks(&found).contains(values), "{}", marks(&found));
+    assert!(found.reconcile_requests.len() == 1 && marks(&found).contains(values), "{}", marks(&found));
 
     app.metadata.annotations = Some([("apps.vworkspace.io/retry".to_owned(), "1".to_owned())].into());
     let retried = plan(&app, &waiting, noon());
     let both = r#"{"reconcile.fluxcd.io/requestedAt": "1", "reconcile.fluxcd.io/resetAt": "1"}"#;
-    assert!(retried.nudges.len() == 1 && marks(&retried).contains(both), "{}", marks(&retried));
+    assert!(retried.reconcile_requests.len() == 1 && marks(&retried).contains(both), "{}", marks(&retried));
     let Sight::Present(mut release) = waiting.release.clone() else { panic!("no release") };
     release.metadata.annotations = Some([("reconcile.fluxcd.io/resetAt".to_owned(), "1".to_owned())].into());
     let handled = World { release: Sight::Present(release), ..waiting };
-    assert_eq!(plan(&app, &handled, noon()).nudges, [], "once");
+    assert_eq!(plan(&app, &handled, noon()).reconcile_requests, [], "once");
 }
 
 #[test]

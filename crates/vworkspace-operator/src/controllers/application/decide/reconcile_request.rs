@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use kube::ResourceExt;
-use operator_kit::{Nudge, ObjectKey};
+use operator_kit::{ObjectKey, ReconcileRequest};
 use vworkspace_api::application_instance::ApplicationInstance;
 
 use super::pause::Pause;
@@ -22,12 +22,16 @@ pub(super) fn values_are_in_trouble(world: &World) -> bool {
     world.release.present().is_some_and(|release| values_complaint(release).is_some())
 }
 
-pub(super) fn nudges(app: &ApplicationInstance, world: &World, pause: Option<&Pause>) -> Vec<Nudge> {
+pub(super) fn reconcile_requests(
+    app: &ApplicationInstance,
+    world: &World,
+    pause: Option<&Pause>,
+) -> Vec<ReconcileRequest> {
     let release = world.release.present().filter(|release| pause.is_none() && !release.is_being_deleted());
     let Some(release) = release else { return Vec::new() };
-    let nudge = retry(app, release).or_else(|| new_values(world, release));
-    nudge
-        .map(|marks| Nudge::new::<HelmRelease>(ObjectKey::of_meta(&release.metadata), marks))
+    let reconcile_request = retry(app, release).or_else(|| new_values(world, release));
+    reconcile_request
+        .map(|marks| ReconcileRequest::new::<HelmRelease>(ObjectKey::of_meta(&release.metadata), marks))
         .into_iter()
         .collect()
 }
