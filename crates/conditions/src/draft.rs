@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use crate::rule::{Rule, Said, Subject, first};
+use crate::rule::{Rule, Subject, Verdict, first};
 use crate::set::{ConditionSet, Moment};
 use crate::vocabulary::{Kind, Reason};
 
@@ -39,7 +39,7 @@ impl<K: Kind> Draft<K> {
         R: Reason<Kind = K> + PartialEq + Debug,
     {
         let (said, when) = first(rules, facts)?;
-        if let Said::This(reason, message) = said {
+        if let Verdict::This(reason, message) = said {
             self.say(reason, message);
         }
         Some(when)

@@ -22,7 +22,7 @@ mod vocabulary;
 pub use condition::{Condition, Refusal, Status};
 pub use draft::Draft;
 pub use kstatus::Reads;
-pub use rule::{Finding, Rule, Said, Subject, described, first};
+pub use rule::{Finding, Rule, Subject, Verdict, described, first};
 pub use set::{ConditionSet, Moment};
 #[doc(hidden)]
 pub use vocabulary::MadeWithConditions;

@@ -12,7 +12,7 @@ pub trait Subject {
 
 /// What a rule has found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Said<R> {
+pub enum Verdict<R> {
     /// This, in these words.
     This(R, String),
     /// Nothing new: what was said before still holds.
@@ -25,17 +25,17 @@ pub trait Finding<R> {
     fn reason(&self) -> Option<R>;
 }
 
-impl<R: Copy> Finding<R> for Said<R> {
+impl<R: Copy> Finding<R> for Verdict<R> {
     fn reason(&self) -> Option<R> {
         match self {
-            Said::This(reason, _) => Some(*reason),
-            Said::AsBefore => None,
+            Verdict::This(reason, _) => Some(*reason),
+            Verdict::AsBefore => None,
         }
     }
 }
 
 /// One rule about a condition: what it can say, when, and how that is found out.
-pub struct Rule<S: Subject, R: 'static, F = Said<R>> {
+pub struct Rule<S: Subject, R: 'static, F = Verdict<R>> {
     /// What it can say.
     pub says: &'static [R],
     /// In words, for the reference page.

@@ -7,11 +7,11 @@ use jiff::Timestamp;
 pub const AT: Moment = Moment { generation: 1, now: Timestamp::UNIX_EPOCH };
 
 /// A set to be filled from left to right.
-pub struct Said<K>(ConditionSet<K>);
+pub struct Verdict<K>(ConditionSet<K>);
 
-impl<K: Kind> Said<K> {
+impl<K: Kind> Verdict<K> {
     pub fn nothing() -> Self {
-        Said(ConditionSet::new())
+        Verdict(ConditionSet::new())
     }
 
     pub fn and(mut self, reason: impl Reason<Kind = K>) -> Self {

@@ -1,6 +1,6 @@
 //! Whether something that ran needs attention: the rules of Degraded.
 
-use conditions::Said;
+use conditions::Verdict;
 use vworkspace_api::application_instance::Degraded;
 
 use super::pause::Pause;
@@ -25,49 +25,49 @@ fn failure<'a>(facts: &'a Facts<'_>) -> Option<&'a Failure> {
     facts.reading.failure().or(facts.failed_before.as_ref())
 }
 
-fn rolled_back(facts: &Facts<'_>) -> Option<Said<Degraded>> {
+fn rolled_back(facts: &Facts<'_>) -> Option<Verdict<Degraded>> {
     let Failure { message, left: Left::RolledBackTo(version), .. } = failure(facts)? else {
         return None;
     };
     let told = || format!("Rolled back: {version} runs. {message}");
-    facts.history.was_released.then(|| Said::This(Degraded::UpgradeFailed, told()))
+    facts.history.was_released.then(|| Verdict::This(Degraded::UpgradeFailed, told()))
 }
 
-fn damaged(facts: &Facts<'_>) -> Option<Said<Degraded>> {
+fn damaged(facts: &Facts<'_>) -> Option<Verdict<Degraded>> {
     let Failure { message, left: Left::Damaged, .. } = failure(facts)? else { return None };
-    facts.history.was_released.then(|| Said::This(Degraded::HelmReleaseDegraded, message.clone()))
+    facts.history.was_released.then(|| Verdict::This(Degraded::HelmReleaseDegraded, message.clone()))
 }
 
 /// Only a success says that what failed is whole again. Until then what weighs less must not come to the front: when it
 /// goes, nobody would know any more what it had hidden.
-fn still_failed(facts: &Facts<'_>) -> Option<Said<Degraded>> {
+fn still_failed(facts: &Facts<'_>) -> Option<Verdict<Degraded>> {
     let has_failed =
         matches!(facts.history.degraded, Some(Degraded::UpgradeFailed | Degraded::HelmReleaseDegraded));
     let is_whole = matches!(facts.reading, Reading::Released(_)) && !facts.is_awaited();
-    (has_failed && !is_whole).then_some(Said::AsBefore)
+    (has_failed && !is_whole).then_some(Verdict::AsBefore)
 }
 
-fn chart_source(facts: &Facts<'_>) -> Option<Said<Degraded>> {
-    Some(Said::This(Degraded::ChartUnreachable, facts.unreachable.clone()?))
+fn chart_source(facts: &Facts<'_>) -> Option<Verdict<Degraded>> {
+    Some(Verdict::This(Degraded::ChartUnreachable, facts.unreachable.clone()?))
 }
 
 /// Services are asked once the release is in place, and after that until they answer.
-fn check_fails(facts: &Facts<'_>) -> Option<Said<Degraded>> {
+fn check_fails(facts: &Facts<'_>) -> Option<Verdict<Degraded>> {
     let Checks::Fail(message) = &facts.checks else { return None };
     let is_asked = matches!(facts.reading, Reading::Released(_))
         || facts.history.degraded == Some(Degraded::EndpointUnreachable);
-    is_asked.then(|| Said::This(Degraded::EndpointUnreachable, message.clone()))
+    is_asked.then(|| Verdict::This(Degraded::EndpointUnreachable, message.clone()))
 }
 
-fn drifted(facts: &Facts<'_>) -> Option<Said<Degraded>> {
-    Some(Said::This(Degraded::Drifted, facts.drift.clone()?))
+fn drifted(facts: &Facts<'_>) -> Option<Verdict<Degraded>> {
+    Some(Verdict::This(Degraded::Drifted, facts.drift.clone()?))
 }
 
 /// What is observed by itself has gone when it is not seen any more; nobody looks for drift while the release is suspended.
-fn fine(facts: &Facts<'_>) -> Option<Said<Degraded>> {
+fn fine(facts: &Facts<'_>) -> Option<Verdict<Degraded>> {
     let is_over = match facts.history.degraded {
         None | Some(Degraded::NotDegraded) => {
-            return Some(Said::This(Degraded::NotDegraded, String::new()));
+            return Some(Verdict::This(Degraded::NotDegraded, String::new()));
         }
         Some(Degraded::ChartUnreachable) => facts.is_source_seen,
         Some(Degraded::Recovered | Degraded::UpgradeFailed | Degraded::HelmReleaseDegraded) => true,
@@ -76,5 +76,5 @@ fn fine(facts: &Facts<'_>) -> Option<Said<Degraded>> {
             facts.is_drift_seen && !facts.pause.is_some_and(Pause::suspends_the_release)
         }
     };
-    Some(if is_over { Said::This(Degraded::Recovered, String::new()) } else { Said::AsBefore })
+    Some(if is_over { Verdict::This(Degraded::Recovered, String::new()) } else { Verdict::AsBefore })
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use conditions::Said;
+use conditions::Verdict;
 use jiff::Timestamp;
 use kube::ResourceExt;
 use operator_kit::{Deed, Sight};
@@ -60,10 +60,10 @@ impl Pause {
 #[rustfmt::skip]
 pub(super) const RULES: &[Rule<Suspended>] = &[
     rule(&[Suspended::Active], "the release could not be suspended, and goes on", |facts| {
-        Some(Said::This(Suspended::Active, facts.refused_pause.clone()?))
+        Some(Verdict::This(Suspended::Active, facts.refused_pause.clone()?))
     }),
     rule(&[Suspended::ManuallySuspended, Suspended::MaintenanceWindow, Suspended::ReconcilePaused, Suspended::OperationInProgress], "the release could not be resumed", |facts| {
-        Some(Said::This(still(facts.app), facts.refused_end.clone()?))
+        Some(Verdict::This(still(facts.app), facts.refused_end.clone()?))
     }),
     rule(&[Suspended::ReconcilePaused], "annotation `apps.vworkspace.io/reconcile` is `disabled`; only the status is written", |facts| {
         said_of(facts.pause, |pause| matches!(pause, Pause::Annotated))
@@ -74,12 +74,12 @@ pub(super) const RULES: &[Rule<Suspended>] = &[
     rule(&[Suspended::MaintenanceWindow], "a maintenance window of the spec or of the catalog policy is open, or was and cannot be read any more; the release is suspended too", |facts| {
         said_of(facts.pause, |pause| matches!(pause, Pause::Window { .. } | Pause::LostWindow { .. }))
     }),
-    rule(&[Suspended::Active], "none of these", |_| Some(Said::This(Suspended::Active, String::new()))),
+    rule(&[Suspended::Active], "none of these", |_| Some(Verdict::This(Suspended::Active, String::new()))),
 ];
 
-fn said_of(pause: Option<&Pause>, is_it: fn(&Pause) -> bool) -> Option<Said<Suspended>> {
+fn said_of(pause: Option<&Pause>, is_it: fn(&Pause) -> bool) -> Option<Verdict<Suspended>> {
     let (reason, message) = condition(pause.filter(|pause| is_it(pause)));
-    pause.filter(|pause| is_it(pause)).map(|_| Said::This(reason, message))
+    pause.filter(|pause| is_it(pause)).map(|_| Verdict::This(reason, message))
 }
 
 /// Whether an instance is paused, and when a window changes that.

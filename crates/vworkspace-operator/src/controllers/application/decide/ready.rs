@@ -1,6 +1,6 @@
 //! Whether the application runs: the rules of Ready.
 
-use conditions::Said;
+use conditions::Verdict;
 use vworkspace_api::application_instance::{Blocked, Ready};
 
 use super::Change;
@@ -25,30 +25,30 @@ pub(super) const RULES: &[Rule<Ready>] = &[
     rule(&[Ready::HelmReleaseReady], "released, and every check passes", released),
 ];
 
-fn blocked_before_install(facts: &Facts<'_>) -> Option<Said<Ready>> {
+fn blocked_before_install(facts: &Facts<'_>) -> Option<Verdict<Ready>> {
     let (reason, message) = facts.blocked().filter(|(reason, _)| *reason != Blocked::MissingSecret)?;
     (!facts.history.was_released)
-        .then(|| Said::This(Ready::Blocked, format!("{}: {message}", reason.entry().reason)))
+        .then(|| Verdict::This(Ready::Blocked, format!("{}: {message}", reason.entry().reason)))
 }
 
-fn chart_source(facts: &Facts<'_>) -> Option<Said<Ready>> {
+fn chart_source(facts: &Facts<'_>) -> Option<Verdict<Ready>> {
     let Reading::SourceTrouble(trouble) = &facts.reading else { return None };
-    Some(Said::This(Ready::ChartUnreachable, trouble.message().to_owned()))
+    Some(Verdict::This(Ready::ChartUnreachable, trouble.message().to_owned()))
 }
 
-fn missing_secret(facts: &Facts<'_>) -> Option<Said<Ready>> {
-    Some(Said::This(Ready::WaitingForSecret, facts.awaited_secret.as_ref()?.message().to_owned()))
+fn missing_secret(facts: &Facts<'_>) -> Option<Verdict<Ready>> {
+    Some(Verdict::This(Ready::WaitingForSecret, facts.awaited_secret.as_ref()?.message().to_owned()))
 }
 
-fn missing_certificate(facts: &Facts<'_>) -> Option<Said<Ready>> {
+fn missing_certificate(facts: &Facts<'_>) -> Option<Verdict<Ready>> {
     // Once Flux has given up, the certificate alone does not help.
     if facts.reading.failure().is_some_and(|failure| failure.then == Then::GivenUp) {
         return None;
     }
-    Some(Said::This(Ready::WaitingForCertificate, facts.certificate.clone()?))
+    Some(Verdict::This(Ready::WaitingForCertificate, facts.certificate.clone()?))
 }
 
-fn failed(facts: &Facts<'_>) -> Option<Said<Ready>> {
+fn failed(facts: &Facts<'_>) -> Option<Verdict<Ready>> {
     let Failure { message, left, .. } = facts.reading.failure()?;
     let told = match left {
         Left::RolledBackTo(revision) => {
@@ -56,10 +56,10 @@ fn failed(facts: &Facts<'_>) -> Option<Said<Ready>> {
         }
         Left::Untouched | Left::Damaged => message.clone(),
     };
-    Some(Said::This(Ready::HelmReleaseFailed, told))
+    Some(Verdict::This(Ready::HelmReleaseFailed, told))
 }
 
-fn in_progress(facts: &Facts<'_>) -> Option<Said<Ready>> {
+fn in_progress(facts: &Facts<'_>) -> Option<Verdict<Ready>> {
     let action = if facts.history.was_released { Ready::Upgrading } else { Ready::Installing };
     let message = match &facts.reading {
         Reading::InProgress(message) => message.clone(),
@@ -68,14 +68,14 @@ fn in_progress(facts: &Facts<'_>) -> Option<Said<Ready>> {
         {
             "Flux has been given the change.".to_owned()
         }
-        Reading::NoNews if facts.history.has_word_of_flux => return Some(Said::AsBefore),
+        Reading::NoNews if facts.history.has_word_of_flux => return Some(Verdict::AsBefore),
         Reading::NoNews => "Flux is looking at the release.".to_owned(),
         _ => return None,
     };
-    Some(Said::This(action, message))
+    Some(Verdict::This(action, message))
 }
 
-fn unseen(facts: &Facts<'_>) -> Option<Said<Ready>> {
+fn unseen(facts: &Facts<'_>) -> Option<Verdict<Ready>> {
     let message = match facts.reading {
         Reading::Released(_) => return None,
         Reading::Halted(_) => "The release was suspended before Flux was done with it.",
@@ -85,34 +85,34 @@ fn unseen(facts: &Facts<'_>) -> Option<Said<Ready>> {
             _ => "Flux has not begun with the release yet.",
         },
     };
-    Some(Said::This(Ready::Reconciling, message.to_owned()))
+    Some(Verdict::This(Ready::Reconciling, message.to_owned()))
 }
 
-fn check_fails(facts: &Facts<'_>) -> Option<Said<Ready>> {
+fn check_fails(facts: &Facts<'_>) -> Option<Verdict<Ready>> {
     match &facts.checks {
-        Checks::Fail(message) => Some(Said::This(Ready::EndpointUnreachable, message.clone())),
+        Checks::Fail(message) => Some(Verdict::This(Ready::EndpointUnreachable, message.clone())),
         // Nobody knows before the first answer.
         _ => facts.awaited().map(|awaited| match facts.history.has_verdict_of_release {
-            true => Said::AsBefore,
-            false => Said::This(Ready::Reconciling, awaited.to_owned()),
+            true => Verdict::AsBefore,
+            false => Verdict::This(Ready::Reconciling, awaited.to_owned()),
         }),
     }
 }
 
-fn warned(facts: &Facts<'_>) -> Option<Said<Ready>> {
+fn warned(facts: &Facts<'_>) -> Option<Verdict<Ready>> {
     let Reading::Released(snapshot) = &facts.reading else { return None };
     // While the chart cannot be read, what it said before still holds.
     if facts.warnings.is_none() && facts.history.was_warned_by_chart {
-        return Some(Said::AsBefore);
+        return Some(Verdict::AsBefore);
     }
     let warnings = facts.warnings.as_ref().filter(|warnings| !warnings.all.is_empty())?;
     let message = format!("{} Warning: {}.", runs(snapshot), warnings.all.join("; "));
-    Some(Said::This(Ready::HelmReleaseReadyWithWarnings, message))
+    Some(Verdict::This(Ready::HelmReleaseReadyWithWarnings, message))
 }
 
-fn released(facts: &Facts<'_>) -> Option<Said<Ready>> {
+fn released(facts: &Facts<'_>) -> Option<Verdict<Ready>> {
     let Reading::Released(snapshot) = &facts.reading else { return None };
-    Some(Said::This(Ready::HelmReleaseReady, runs(snapshot)))
+    Some(Verdict::This(Ready::HelmReleaseReady, runs(snapshot)))
 }
 
 fn runs(snapshot: &Snapshot) -> String {

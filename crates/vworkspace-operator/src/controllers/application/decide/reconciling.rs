@@ -1,6 +1,6 @@
 //! Whether the spec has been carried out: the rules of Reconciling.
 
-use conditions::Said;
+use conditions::Verdict;
 use vworkspace_api::application_instance::Reconciling;
 
 use super::Change;
@@ -23,11 +23,11 @@ pub(super) const RULES: &[Rule<Reconciling>] = &[
 
 const RESUMED: &str = "The change waits until reconciliation is resumed: see Suspended.";
 
-fn not_paused(facts: &Facts<'_>) -> Option<Said<Reconciling>> {
-    Some(Said::This(Reconciling::ChangePending, facts.refused_pause.clone()?))
+fn not_paused(facts: &Facts<'_>) -> Option<Verdict<Reconciling>> {
+    Some(Verdict::This(Reconciling::ChangePending, facts.refused_pause.clone()?))
 }
 
-fn waits(facts: &Facts<'_>) -> Option<Said<Reconciling>> {
+fn waits(facts: &Facts<'_>) -> Option<Verdict<Reconciling>> {
     if facts.change != Change::Waits {
         return None;
     }
@@ -39,10 +39,10 @@ fn waits(facts: &Facts<'_>) -> Option<Said<Reconciling>> {
         }),
         (None, None) => "The change waits.".to_owned(),
     };
-    Some(Said::This(Reconciling::ChangePending, why))
+    Some(Verdict::This(Reconciling::ChangePending, why))
 }
 
-fn fetching(facts: &Facts<'_>) -> Option<Said<Reconciling>> {
+fn fetching(facts: &Facts<'_>) -> Option<Verdict<Reconciling>> {
     let message = match facts.reading {
         Reading::Unseen | Reading::Fetching(_) => "Flux is fetching the chart.".to_owned(),
         Reading::SourceTrouble(trouble) => {
@@ -50,7 +50,7 @@ fn fetching(facts: &Facts<'_>) -> Option<Said<Reconciling>> {
         }
         _ => return None,
     };
-    Some(Said::This(Reconciling::ChartSourceSyncing, message))
+    Some(Verdict::This(Reconciling::ChartSourceSyncing, message))
 }
 
 /// What Helm does.
@@ -62,7 +62,7 @@ fn action(facts: &Facts<'_>) -> Reconciling {
     }
 }
 
-fn acting(facts: &Facts<'_>) -> Option<Said<Reconciling>> {
+fn acting(facts: &Facts<'_>) -> Option<Verdict<Reconciling>> {
     let message = match facts.reading {
         Reading::InProgress(message) => message.clone(),
         Reading::Failed(failure) if failure.then == Then::Retried => {
@@ -75,33 +75,33 @@ fn acting(facts: &Facts<'_>) -> Option<Said<Reconciling>> {
         }
         _ => return None,
     };
-    Some(Said::This(action(facts), message))
+    Some(Verdict::This(action(facts), message))
 }
 
-fn awaited(facts: &Facts<'_>) -> Option<Said<Reconciling>> {
+fn awaited(facts: &Facts<'_>) -> Option<Verdict<Reconciling>> {
     let is_new = matches!(facts.reading, Reading::Released(_)) && !facts.history.has_verdict_of_release;
     let awaited = facts.awaited().filter(|_| is_new)?;
-    Some(Said::This(Reconciling::Reconciling, awaited.to_owned()))
+    Some(Verdict::This(Reconciling::Reconciling, awaited.to_owned()))
 }
 
-fn no_news(facts: &Facts<'_>) -> Option<Said<Reconciling>> {
+fn no_news(facts: &Facts<'_>) -> Option<Verdict<Reconciling>> {
     let history = facts.history;
     (*facts.reading == Reading::NoNews).then(|| {
         if history.has_verdict_of_release {
-            Said::This(Reconciling::Stable, String::new())
+            Verdict::This(Reconciling::Stable, String::new())
         } else if history.has_word_of_flux && !history.was_pending {
-            Said::AsBefore
+            Verdict::AsBefore
         } else {
-            Said::This(action(facts), "Flux is looking at the release.".to_owned())
+            Verdict::This(action(facts), "Flux is looking at the release.".to_owned())
         }
     })
 }
 
-fn halted(facts: &Facts<'_>) -> Option<Said<Reconciling>> {
+fn halted(facts: &Facts<'_>) -> Option<Verdict<Reconciling>> {
     let is_halted = matches!(facts.reading, Reading::Halted(_));
-    is_halted.then(|| Said::This(Reconciling::ChangePending, RESUMED.to_owned()))
+    is_halted.then(|| Verdict::This(Reconciling::ChangePending, RESUMED.to_owned()))
 }
 
-fn done(_: &Facts<'_>) -> Option<Said<Reconciling>> {
-    Some(Said::This(Reconciling::Stable, String::new()))
+fn done(_: &Facts<'_>) -> Option<Verdict<Reconciling>> {
+    Some(Verdict::This(Reconciling::Stable, String::new()))
 }

@@ -1,6 +1,6 @@
 //! What the status says.
 
-use conditions::{Draft, Moment, Said, Subject};
+use conditions::{Draft, Moment, Subject, Verdict};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use tracing::debug;
@@ -121,7 +121,7 @@ pub(super) type Rule<R> = conditions::Rule<Instance, R>;
 pub(super) const fn rule<R>(
     says: &'static [R],
     when: &'static str,
-    find: for<'a> fn(&Facts<'a>) -> Option<Said<R>>,
+    find: for<'a> fn(&Facts<'a>) -> Option<Verdict<R>>,
 ) -> Rule<R> {
     Rule::new(says, when, find)
 }
@@ -130,13 +130,13 @@ pub(super) const fn rule<R>(
 #[rustfmt::skip]
 const BLOCKED: &[Rule<Blocked>] = &[
     rule(blocker::REASONS, "something stands in the way", |facts| {
-        facts.blocked().map(|(reason, message)| Said::This(reason, message.to_owned()))
+        facts.blocked().map(|(reason, message)| Verdict::This(reason, message.to_owned()))
     }),
-    rule(&[Blocked::Unblocked, Blocked::NotBlocked], "nothing of this", |facts| Some(Said::This(unblocked(facts.history), String::new()))),
+    rule(&[Blocked::Unblocked, Blocked::NotBlocked], "nothing of this", |facts| Some(Verdict::This(unblocked(facts.history), String::new()))),
 ];
 
 const DELETING: &[Rule<Deleting>] = &[rule(&[Deleting::NotDeleting], "nobody has deleted it", |_| {
-    Some(Said::This(Deleting::NotDeleting, String::new()))
+    Some(Verdict::This(Deleting::NotDeleting, String::new()))
 })];
 
 /// What only earlier statuses know.
