@@ -7,7 +7,7 @@ use vworkspace_api::application_instance::{ApplicationInstance, Blocked, Complai
 
 use super::chart_source::SourceTrouble;
 use super::quoting::said;
-use super::reading::{Reading, values_complaint};
+use super::release_state::{ReleaseState, values_complaint};
 use super::{approval, pause};
 use crate::catalog_policy::CatalogPolicy;
 use crate::controllers::application::children::{DesiredRelease, oci_tag};
@@ -62,7 +62,7 @@ pub(super) struct Situation<'a> {
     pub(super) app: &'a ApplicationInstance,
     pub(super) world: &'a World,
     pub(super) desired: Result<&'a DesiredRelease<'a>, &'a str>,
-    pub(super) seen: &'a Reading,
+    pub(super) seen: &'a ReleaseState,
     /// Whether Flux already has what the spec asks for.
     pub(super) is_with_flux: bool,
     pub(super) approval: &'a approval::Approval,
@@ -346,7 +346,7 @@ fn refused(&Situation { app, world, .. }: &Situation<'_>) -> Option<Blocker> {
 /// A release that runs does not need its chart any more; a change does.
 fn missing_chart(&Situation { seen, .. }: &Situation<'_>) -> Option<Blocker> {
     match seen {
-        Reading::SourceTrouble(SourceTrouble::Missing(message)) => {
+        ReleaseState::SourceTrouble(SourceTrouble::Missing(message)) => {
             Some(Blocker::AtFlux(Blocked::MissingChartSource, message.clone()))
         }
         _ => None,
@@ -383,11 +383,11 @@ fn missing_values(situation: &Situation<'_>) -> Option<Blocker> {
 
 /// Flux tells which Secret, ConfigMap or key it misses; its other words can quote the values and are not copied.
 fn missing_values_message(&Situation { app, world, seen, .. }: &Situation<'_>) -> Option<String> {
-    let release = world.release.present().filter(|_| *seen != Reading::Unseen)?;
+    let release = world.release.present().filter(|_| *seen != ReleaseState::Unseen)?;
     match values_complaint(release) {
         Some(ready) if ready.message.ends_with("not found") => Some(said(app, world, &ready.message)),
         // Flux looks again: until it has, they are still missing.
-        None if *seen == Reading::NoNews => said_before(app, ComplaintAbout::Values),
+        None if *seen == ReleaseState::NoNews => said_before(app, ComplaintAbout::Values),
         _ => None,
     }
 }
@@ -424,7 +424,7 @@ fn missing_secret(&Situation { app, world, .. }: &Situation<'_>) -> Option<Missi
 
 /// An admission policy, a quota or missing rights of Flux.
 fn denied_at_flux(&Situation { app, world, seen, .. }: &Situation<'_>) -> Option<Blocker> {
-    if *seen == Reading::NoNews {
+    if *seen == ReleaseState::NoNews {
         // Flux looks again: until it has, what it said still holds. Other refusals are seen anew each time.
         let told = said_before(app, ComplaintAbout::Denial)?;
         return Some(Blocker::SaidByFlux(ComplaintAbout::Denial, told));

@@ -5,7 +5,7 @@ use vworkspace_api::application_instance::Degraded;
 
 use super::pause::Pause;
 use super::readiness::Checks;
-use super::reading::{Failure, Left, Reading};
+use super::release_state::{Failure, Left, ReleaseState};
 use super::status::{Facts, Rule, rule};
 
 /// In the order in which they are asked; the first that has something to say decides.
@@ -22,7 +22,7 @@ pub(super) const RULES: &[Rule<Degraded>] = &[
 
 /// The last action failed, or the one before a change that cannot begin.
 fn failure<'a>(facts: &'a Facts<'_>) -> Option<&'a Failure> {
-    facts.reading.failure().or(facts.failed_before.as_ref())
+    facts.state.failure().or(facts.failed_before.as_ref())
 }
 
 fn rolled_back(facts: &Facts<'_>) -> Option<Verdict<Degraded>> {
@@ -43,7 +43,7 @@ fn damaged(facts: &Facts<'_>) -> Option<Verdict<Degraded>> {
 fn still_failed(facts: &Facts<'_>) -> Option<Verdict<Degraded>> {
     let has_failed =
         matches!(facts.history.degraded, Some(Degraded::UpgradeFailed | Degraded::HelmReleaseDegraded));
-    let is_whole = matches!(facts.reading, Reading::Released(_)) && !facts.is_awaited();
+    let is_whole = matches!(facts.state, ReleaseState::Released(_)) && !facts.is_awaited();
     (has_failed && !is_whole).then_some(Verdict::AsBefore)
 }
 
@@ -54,7 +54,7 @@ fn chart_source(facts: &Facts<'_>) -> Option<Verdict<Degraded>> {
 /// Services are asked once the release is in place, and after that until they answer.
 fn check_fails(facts: &Facts<'_>) -> Option<Verdict<Degraded>> {
     let Checks::Fail(message) = &facts.checks else { return None };
-    let is_asked = matches!(facts.reading, Reading::Released(_))
+    let is_asked = matches!(facts.state, ReleaseState::Released(_))
         || facts.history.degraded == Some(Degraded::EndpointUnreachable);
     is_asked.then(|| Verdict::This(Degraded::EndpointUnreachable, message.clone()))
 }

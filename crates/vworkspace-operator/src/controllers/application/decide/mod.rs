@@ -13,10 +13,10 @@ mod placeholder;
 mod precedence;
 mod quoting;
 mod readiness;
-mod reading;
 mod ready;
 mod reconcile_request;
 mod reconciling;
+mod release_state;
 mod status;
 #[cfg(test)]
 pub(super) mod testing;
@@ -41,7 +41,7 @@ use crate::flux::{HelmRelease, Source};
 use approval::Approval;
 use blocker::{Blocker, Situation};
 use pause::Pause;
-use reading::{Carries, Reading};
+use release_state::{Carries, ReleaseState};
 use status::History;
 pub(super) use unreadable::unreadable;
 
@@ -97,7 +97,7 @@ fn managed(
     let is_refused = world.refusals.iter().any(|refusal| refusal.deed == Deed::Make);
     let is_taken = is_with_flux && !is_refused;
     let carries = if is_taken { Carries::ThisSpec } else { Carries::AnEarlierOne };
-    let seen = reading::of(app, world, carries, now);
+    let seen = release_state::of(app, world, carries, now);
     let situation = |seen| Situation {
         app,
         world,
@@ -113,19 +113,19 @@ fn managed(
     let candidate = candidate(desired.as_ref().ok(), pause, blocker.as_ref());
     let is_free = pause.is_none() && !blocker.as_ref().is_some_and(Blocker::forbids_handing_over);
     // What Flux told before it was given the change says nothing about it.
-    let (reading, blocker) = match handover.change {
-        Change::GoesOut => (&Reading::Unseen, blocker::first(situation(&Reading::Unseen))),
+    let (state, blocker) = match handover.change {
+        Change::GoesOut => (&ReleaseState::Unseen, blocker::first(situation(&ReleaseState::Unseen))),
         Change::WithFlux | Change::Waits => (&seen, blocker),
     };
-    let awaited_secret = blocker::awaited_secret(&situation(reading));
-    let is_released = matches!(reading, Reading::Released(_));
+    let awaited_secret = blocker::awaited_secret(&situation(state));
+    let is_released = matches!(state, ReleaseState::Released(_));
     let unreachable = chart_source::unreachable_source(world, rules.chart_unreachable_after);
     let drift = drift::current(app, world, now);
     let wake_at = [
         pausing.look_again,
         drift.as_ref().map(|drift| drift.until),
         unreachable.as_ref().map(|trouble| trouble.counts_from),
-        reading.chart_trouble().map(reading::believed_from),
+        state.chart_trouble().map(release_state::believed_from),
         readiness::next_expiry(world, now),
     ];
     let status = status::of(&status::Facts {
@@ -135,9 +135,9 @@ fn managed(
         refused_end: pause::refused_end(app, world, pause),
         blocker,
         change: handover.change,
-        reading,
-        failed_before: matches!(reading, Reading::SourceTrouble(_))
-            .then(|| reading::failed_before(app, world))
+        state,
+        failed_before: matches!(state, ReleaseState::SourceTrouble(_))
+            .then(|| release_state::failed_before(app, world))
             .flatten(),
         awaited_secret,
         is_secret_unseen: readiness::is_secret_unseen(world),
@@ -147,7 +147,7 @@ fn managed(
         drift: drift.map(|drift| drift.message),
         unreachable: unreachable.filter(|trouble| trouble.counts_from <= now).map(|trouble| trouble.message),
         install_attempted: uninstall::is_install_attempted(app, world),
-        secret_values: quoting::can_quote_secrets_later(app, world, handover.change, reading),
+        secret_values: quoting::can_quote_secrets_later(app, world, handover.change, state),
         carried: world
             .release
             .present()
@@ -169,7 +169,7 @@ fn managed(
         },
         is_drift_seen: world.is_drift_seen,
         is_source_seen: !matches!(world.source, Seen::Known(Sight::Unknown(_))),
-        history: app.status.as_ref().map_or_else(History::default, History::of).and(reading),
+        history: app.status.as_ref().map_or_else(History::default, History::of).and(state),
         now,
     });
     Plan {

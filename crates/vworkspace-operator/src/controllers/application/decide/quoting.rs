@@ -7,7 +7,7 @@
 use vworkspace_api::application_instance::{ApplicationInstance, ValuesSource};
 
 use super::Change;
-use super::reading::Reading;
+use super::release_state::ReleaseState;
 use crate::controllers::application::observe::World;
 use crate::flux::HelmRelease;
 use crate::quotation::{Quotes, safe};
@@ -28,10 +28,10 @@ pub(super) fn can_quote_secrets_later(
     app: &ApplicationInstance,
     world: &World,
     change: Change,
-    reading: &Reading,
+    state: &ReleaseState,
 ) -> bool {
     let goes_out = change == Change::GoesOut && asks_for_secret_values(app);
-    let is_over = matches!(reading, Reading::Released(_));
+    let is_over = matches!(state, ReleaseState::Released(_));
     goes_out || carries_secret_values(world) || (had(app, world) && !is_over)
 }
 

@@ -5,7 +5,7 @@ use vworkspace_api::application_instance::{Blocked, Ready};
 
 use super::Change;
 use super::readiness::Checks;
-use super::reading::{Failure, Left, Reading, Then};
+use super::release_state::{Failure, Left, ReleaseState, Then};
 use super::status::{Facts, Rule, rule};
 use crate::flux::Snapshot;
 
@@ -32,7 +32,7 @@ fn blocked_before_install(facts: &Facts<'_>) -> Option<Verdict<Ready>> {
 }
 
 fn chart_source(facts: &Facts<'_>) -> Option<Verdict<Ready>> {
-    let Reading::SourceTrouble(trouble) = &facts.reading else { return None };
+    let ReleaseState::SourceTrouble(trouble) = &facts.state else { return None };
     Some(Verdict::This(Ready::ChartUnreachable, trouble.message().to_owned()))
 }
 
@@ -42,14 +42,14 @@ fn missing_secret(facts: &Facts<'_>) -> Option<Verdict<Ready>> {
 
 fn missing_certificate(facts: &Facts<'_>) -> Option<Verdict<Ready>> {
     // Once Flux has given up, the certificate alone does not help.
-    if facts.reading.failure().is_some_and(|failure| failure.then == Then::GivenUp) {
+    if facts.state.failure().is_some_and(|failure| failure.then == Then::GivenUp) {
         return None;
     }
     Some(Verdict::This(Ready::WaitingForCertificate, facts.certificate.clone()?))
 }
 
 fn failed(facts: &Facts<'_>) -> Option<Verdict<Ready>> {
-    let Failure { message, left, .. } = facts.reading.failure()?;
+    let Failure { message, left, .. } = facts.state.failure()?;
     let told = match left {
         Left::RolledBackTo(revision) => {
             format!("{}. Rolled back: {revision} runs.", message.trim_end_matches('.'))
@@ -61,24 +61,24 @@ fn failed(facts: &Facts<'_>) -> Option<Verdict<Ready>> {
 
 fn in_progress(facts: &Facts<'_>) -> Option<Verdict<Ready>> {
     let action = if facts.history.was_released { Ready::Upgrading } else { Ready::Installing };
-    let message = match &facts.reading {
-        Reading::InProgress(message) => message.clone(),
-        Reading::Unseen | Reading::Fetching(_)
+    let message = match &facts.state {
+        ReleaseState::InProgress(message) => message.clone(),
+        ReleaseState::Unseen | ReleaseState::Fetching(_)
             if facts.history.was_released && facts.change != Change::Waits =>
         {
             "Flux has been given the change.".to_owned()
         }
-        Reading::NoNews if facts.history.has_word_of_flux => return Some(Verdict::AsBefore),
-        Reading::NoNews => "Flux is looking at the release.".to_owned(),
+        ReleaseState::NoNews if facts.history.has_word_of_flux => return Some(Verdict::AsBefore),
+        ReleaseState::NoNews => "Flux is looking at the release.".to_owned(),
         _ => return None,
     };
     Some(Verdict::This(action, message))
 }
 
 fn unseen(facts: &Facts<'_>) -> Option<Verdict<Ready>> {
-    let message = match facts.reading {
-        Reading::Released(_) => return None,
-        Reading::Halted(_) => "The release was suspended before Flux was done with it.",
+    let message = match facts.state {
+        ReleaseState::Released(_) => return None,
+        ReleaseState::Halted(_) => "The release was suspended before Flux was done with it.",
         _ => match facts.blocked() {
             // Nothing can be seen of a release that may well be there.
             Some((Blocked::MissingDependencies, why)) => why,
@@ -100,7 +100,7 @@ fn check_fails(facts: &Facts<'_>) -> Option<Verdict<Ready>> {
 }
 
 fn warned(facts: &Facts<'_>) -> Option<Verdict<Ready>> {
-    let Reading::Released(snapshot) = &facts.reading else { return None };
+    let ReleaseState::Released(snapshot) = &facts.state else { return None };
     // While the chart cannot be read, what it said before still holds.
     if facts.warnings.is_none() && facts.history.was_warned_by_chart {
         return Some(Verdict::AsBefore);
@@ -111,7 +111,7 @@ fn warned(facts: &Facts<'_>) -> Option<Verdict<Ready>> {
 }
 
 fn released(facts: &Facts<'_>) -> Option<Verdict<Ready>> {
-    let Reading::Released(snapshot) = &facts.reading else { return None };
+    let ReleaseState::Released(snapshot) = &facts.state else { return None };
     Some(Verdict::This(Ready::HelmReleaseReady, runs(snapshot)))
 }
 

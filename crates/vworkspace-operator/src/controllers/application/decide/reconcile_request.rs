@@ -7,7 +7,7 @@ use operator_kit::{ObjectKey, ReconcileRequest};
 use vworkspace_api::application_instance::ApplicationInstance;
 
 use super::pause::Pause;
-use super::reading::values_complaint;
+use super::release_state::values_complaint;
 use crate::controllers::application::observe::World;
 use crate::flux::HelmRelease;
 

@@ -5,7 +5,7 @@ use vworkspace_api::application_instance::Reconciling;
 
 use super::Change;
 use super::blocker::Blocker;
-use super::reading::{Left, Reading, Then};
+use super::release_state::{Left, ReleaseState, Then};
 use super::status::{Facts, Rule, rule};
 
 /// In the order in which they are asked; the first that has something to say decides.
@@ -43,9 +43,9 @@ fn waits(facts: &Facts<'_>) -> Option<Verdict<Reconciling>> {
 }
 
 fn fetching(facts: &Facts<'_>) -> Option<Verdict<Reconciling>> {
-    let message = match facts.reading {
-        Reading::Unseen | Reading::Fetching(_) => "Flux is fetching the chart.".to_owned(),
-        Reading::SourceTrouble(trouble) => {
+    let message = match facts.state {
+        ReleaseState::Unseen | ReleaseState::Fetching(_) => "Flux is fetching the chart.".to_owned(),
+        ReleaseState::SourceTrouble(trouble) => {
             format!("Flux tries again to fetch the chart: {}", trouble.message())
         }
         _ => return None,
@@ -63,9 +63,9 @@ fn action(facts: &Facts<'_>) -> Reconciling {
 }
 
 fn acting(facts: &Facts<'_>) -> Option<Verdict<Reconciling>> {
-    let message = match facts.reading {
-        Reading::InProgress(message) => message.clone(),
-        Reading::Failed(failure) if failure.then == Then::Retried => {
+    let message = match facts.state {
+        ReleaseState::InProgress(message) => message.clone(),
+        ReleaseState::Failed(failure) if failure.then == Then::Retried => {
             let next = if failure.left == Left::Untouched {
                 "tries again"
             } else {
@@ -79,14 +79,14 @@ fn acting(facts: &Facts<'_>) -> Option<Verdict<Reconciling>> {
 }
 
 fn awaited(facts: &Facts<'_>) -> Option<Verdict<Reconciling>> {
-    let is_new = matches!(facts.reading, Reading::Released(_)) && !facts.history.has_verdict_of_release;
+    let is_new = matches!(facts.state, ReleaseState::Released(_)) && !facts.history.has_verdict_of_release;
     let awaited = facts.awaited().filter(|_| is_new)?;
     Some(Verdict::This(Reconciling::Reconciling, awaited.to_owned()))
 }
 
 fn no_news(facts: &Facts<'_>) -> Option<Verdict<Reconciling>> {
     let history = facts.history;
-    (*facts.reading == Reading::NoNews).then(|| {
+    (*facts.state == ReleaseState::NoNews).then(|| {
         if history.has_verdict_of_release {
             Verdict::This(Reconciling::Stable, String::new())
         } else if history.has_word_of_flux && !history.was_pending {
@@ -98,7 +98,7 @@ fn no_news(facts: &Facts<'_>) -> Option<Verdict<Reconciling>> {
 }
 
 fn halted(facts: &Facts<'_>) -> Option<Verdict<Reconciling>> {
-    let is_halted = matches!(facts.reading, Reading::Halted(_));
+    let is_halted = matches!(facts.state, ReleaseState::Halted(_));
     is_halted.then(|| Verdict::This(Reconciling::ChangePending, RESUMED.to_owned()))
 }
 

@@ -13,7 +13,7 @@ use super::Change;
 use super::blocker::{self, AwaitedSecret, Blocker};
 use super::pause::{self, Pause};
 use super::readiness::{Checks, Warnings};
-use super::reading::{Failure, IN_PLACE, Reading};
+use super::release_state::{Failure, IN_PLACE, ReleaseState};
 use super::{degraded, ready, reconciling};
 use crate::flux::Snapshot;
 
@@ -27,7 +27,7 @@ pub(super) struct Facts<'a> {
     pub(super) refused_end: Option<String>,
     pub(super) blocker: Option<Blocker>,
     pub(super) change: Change,
-    pub(super) reading: &'a Reading,
+    pub(super) state: &'a ReleaseState,
     /// What failed before a change whose chart cannot be fetched.
     pub(super) failed_before: Option<Failure>,
     /// The Secret or ConfigMap that the application waits for.
@@ -89,7 +89,7 @@ pub(super) fn of(facts: &Facts<'_>) -> ApplicationInstanceStatus {
     }
     status.install_attempted = facts.install_attempted;
     status.secret_values = facts.secret_values;
-    status.chart_trouble = facts.reading.chart_trouble().cloned();
+    status.chart_trouble = facts.state.chart_trouble().cloned();
     status.open_window = facts.pause.and_then(Pause::window).cloned();
     status.flux_complaint = facts.flux_complaint();
     status.missing_secret = match &facts.awaited_secret {
@@ -100,7 +100,7 @@ pub(super) fn of(facts: &Facts<'_>) -> ApplicationInstanceStatus {
     if facts.approved.is_some() {
         status.last_approved_change.clone_from(&facts.approved);
     }
-    if let Reading::Released(snapshot) = &facts.reading {
+    if let ReleaseState::Released(snapshot) = &facts.state {
         let seen = success(snapshot, facts.carried.clone(), facts.now);
         status.last_successful_release = Some(first_seen(status.last_successful_release, seen));
     }
@@ -175,8 +175,8 @@ impl History {
     }
 
     /// A success that is seen now is history for the same status.
-    pub(super) fn and(self, reading: &Reading) -> Self {
-        Self { was_released: self.was_released || matches!(reading, Reading::Released(_)), ..self }
+    pub(super) fn and(self, state: &ReleaseState) -> Self {
+        Self { was_released: self.was_released || matches!(state, ReleaseState::Released(_)), ..self }
     }
 }
 

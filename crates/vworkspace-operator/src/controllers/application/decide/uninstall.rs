@@ -13,7 +13,7 @@ use vworkspace_api::application_instance::{
 use super::chart_source::{SourceTrouble, source_trouble};
 use super::quoting::said;
 use super::status::{History, forget, moment, unblocked};
-use super::{pause, reading};
+use super::{pause, state};
 use crate::controllers::application::OWNER_LABEL;
 use crate::controllers::application::children::{self, Suspension};
 use crate::controllers::application::leftovers::{Leftovers, described};
@@ -195,7 +195,7 @@ fn progress(app: &ApplicationInstance, release: &HelmRelease) -> String {
             .to_owned();
     }
     // Of an uninstall Flux says nothing before its end.
-    if let Some(action) = reading::action(release) {
+    if let Some(action) = release_state::action(release) {
         return format!("Flux uninstalls the release when it has ended what it does: {}", action.message);
     }
     match condition(&release.status.conditions, "Ready") {

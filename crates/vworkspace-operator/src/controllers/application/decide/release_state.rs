@@ -21,7 +21,7 @@ use crate::quotation::{Quotes, safe};
 
 /// How the release is doing.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Reading {
+pub(super) enum ReleaseState {
     /// There is no release yet, or Flux has not looked at it.
     Unseen,
     /// The chart is being fetched. Flux may complain that it is not there yet.
@@ -40,11 +40,11 @@ pub(super) enum Reading {
     Halted(Option<Failure>),
 }
 
-impl Reading {
+impl ReleaseState {
     /// What went wrong, if the last action failed.
     pub(super) fn failure(&self) -> Option<&Failure> {
         match self {
-            Reading::Failed(failure) | Reading::Halted(Some(failure)) => Some(failure),
+            ReleaseState::Failed(failure) | ReleaseState::Halted(Some(failure)) => Some(failure),
             _ => None,
         }
     }
@@ -52,8 +52,8 @@ impl Reading {
     /// What keeps Flux from loading the chart, to be remembered.
     pub(super) fn chart_trouble(&self) -> Option<&ChartTrouble> {
         match self {
-            Reading::Fetching(trouble) => trouble.as_ref(),
-            Reading::SourceTrouble(SourceTrouble::NotLoaded(trouble)) => Some(trouble),
+            ReleaseState::Fetching(trouble) => trouble.as_ref(),
+            ReleaseState::SourceTrouble(SourceTrouble::NotLoaded(trouble)) => Some(trouble),
             _ => None,
         }
     }
@@ -117,43 +117,43 @@ pub(super) const IN_PLACE: [Ready; 3] =
 /// The instance stays, so somebody else did it.
 const DELETED: &str = "Somebody deleted the HelmRelease; it is made again when Flux has uninstalled it.";
 
-pub(super) fn of(app: &ApplicationInstance, world: &World, carries: Carries, now: Timestamp) -> Reading {
+pub(super) fn of(app: &ApplicationInstance, world: &World, carries: Carries, now: Timestamp) -> ReleaseState {
     let told = |failure: Failure| Failure { message: said(app, world, &failure.message), ..failure };
     let change = world.release.present().and_then(|release| change_of(&release.metadata));
     match seen(Told { app, carries, change, now, world }) {
         // Flux's own words about what it does.
-        Reading::InProgress(message) => Reading::InProgress(safe(&message, Quotes::Trusted)),
-        Reading::Failed(failure) => Reading::Failed(told(failure)),
-        Reading::Halted(Some(failure)) => Reading::Halted(Some(told(failure))),
-        reading => reading,
+        ReleaseState::InProgress(message) => ReleaseState::InProgress(safe(&message, Quotes::Trusted)),
+        ReleaseState::Failed(failure) => ReleaseState::Failed(told(failure)),
+        ReleaseState::Halted(Some(failure)) => ReleaseState::Halted(Some(told(failure))),
+        state => state,
     }
 }
 
-fn seen(told: Told<'_>) -> Reading {
+fn seen(told: Told<'_>) -> ReleaseState {
     let world = told.world;
     let (Sight::Present(release), Seen::Known(Sight::Present(source))) = (&world.release, &world.source)
     else {
-        return Reading::Unseen;
+        return ReleaseState::Unseen;
     };
     if release.is_being_deleted() {
         // Its conditions speak of what was, Ready=True included.
-        return Reading::InProgress(DELETED.to_owned());
+        return ReleaseState::InProgress(DELETED.to_owned());
     }
     let chart = world.helm_chart.as_ref();
     if release.is_suspended()
         && values_complaint(release).is_none()
-        && let Some(reading) = running(release).or_else(|| released_before(told, release, source))
+        && let Some(state) = running(release).or_else(|| released_before(told, release, source))
     {
-        return reading;
+        return state;
     }
     // Flux had the chart when it said this, whatever became of the source since.
     if has_lost_its_artifact(source)
-        && let Some(reading) = running(release).or_else(|| broken_values(release))
+        && let Some(state) = running(release).or_else(|| broken_values(release))
     {
-        return reading;
+        return state;
     }
     if let Some(trouble) = trouble(told, release, source, chart) {
-        return Reading::SourceTrouble(trouble);
+        return ReleaseState::SourceTrouble(trouble);
     }
     if release.is_suspended() {
         return halted(told, release);
@@ -168,12 +168,12 @@ fn seen(told: Told<'_>) -> Reading {
         .or_else(|| failed(release))
         .or_else(|| running(release))
         .or_else(|| released(told, release, source))
-        .unwrap_or(Reading::NoNews)
+        .unwrap_or(ReleaseState::NoNews)
 }
 
 /// Flux does nothing for a suspended release but end what it had begun, and notes generations without a look at them. The
 /// last one it tried is what runs if nothing but the suspension came after it, here and at the source.
-fn released_before(told: Told<'_>, release: &HelmRelease, source: &Source) -> Option<Reading> {
+fn released_before(told: Told<'_>, release: &HelmRelease, source: &Source) -> Option<ReleaseState> {
     let status = &release.status;
     let newest = status.history.first()?;
     let only_suspended = release.metadata.generation == Some(status.last_attempted_generation + 1);
@@ -185,7 +185,7 @@ fn released_before(told: Told<'_>, release: &HelmRelease, source: &Source) -> Op
         && newest.status == "deployed"
         && is_true(&status.conditions, "Released").is_some()
         && is_content(release);
-    is_released.then(|| Reading::Released(newest.clone()))
+    is_released.then(|| ReleaseState::Released(newest.clone()))
 }
 
 fn known_success(told: Told<'_>) -> Option<&SuccessfulRelease> {
@@ -209,16 +209,16 @@ fn last_verdict(app: &ApplicationInstance) -> Option<Ready> {
 }
 
 /// Suspended, and not known to be released.
-fn halted(told: Told<'_>, release: &HelmRelease) -> Reading {
+fn halted(told: Told<'_>, release: &HelmRelease) -> ReleaseState {
     let released = condition(&release.status.conditions, "Released").filter(|known| known.status == "False");
     let failure = |message| Failure { message, then: Then::Retried, left: left(release) };
     match released {
-        Some(released) => Reading::Halted(Some(failure(released.message.clone()))),
-        None if values_complaint(release).is_some() || is_new(release) => Reading::Halted(None),
+        Some(released) => ReleaseState::Halted(Some(failure(released.message.clone()))),
+        None if values_complaint(release).is_some() || is_new(release) => ReleaseState::Halted(None),
         None => match complaint(release) {
-            Some(message) => Reading::Halted(Some(failure(message))),
-            None if is_settled(told) && was_in_place(told.app) => Reading::NoNews,
-            None => Reading::Halted(None),
+            Some(message) => ReleaseState::Halted(Some(failure(message))),
+            None if is_settled(told) && was_in_place(told.app) => ReleaseState::NoNews,
+            None => ReleaseState::Halted(None),
         },
     }
 }
@@ -276,16 +276,16 @@ fn is_attempted(release: &HelmRelease, source: &Source) -> bool {
 }
 
 /// The release has a generation that Flux has not begun with, or not said so.
-fn not_noticed(told: Told<'_>, release: &HelmRelease) -> Reading {
+fn not_noticed(told: Told<'_>, release: &HelmRelease) -> ReleaseState {
     let Some(ready) = condition(&release.status.conditions, "Ready") else {
-        return Reading::Unseen;
+        return ReleaseState::Unseen;
     };
     broken_values(release).or_else(|| running(release)).unwrap_or_else(|| match ready.reason.as_str() {
         // What was said to be fetched is not in place, whatever else was said.
-        _ if is_settled(told) && known_trouble(told).is_none() => Reading::NoNews,
+        _ if is_settled(told) && known_trouble(told).is_none() => ReleaseState::NoNews,
         "SourceNotReady" | "ArtifactFailed" => fetching(told, release),
         _ if chart_trouble(told, release).is_some() => fetching(told, release),
-        _ => Reading::InProgress("Flux has been given the change.".to_owned()),
+        _ => ReleaseState::InProgress("Flux has been given the change.".to_owned()),
     })
 }
 
@@ -313,12 +313,12 @@ fn known_trouble(told: Told<'_>) -> Option<&ChartTrouble> {
 }
 
 /// The chart is on its way, unless Flux has complained for long.
-fn fetching(told: Told<'_>, release: &HelmRelease) -> Reading {
+fn fetching(told: Told<'_>, release: &HelmRelease) -> ReleaseState {
     match chart_trouble(told, release) {
         Some(trouble) if believed_from(&trouble) <= told.now => {
-            Reading::SourceTrouble(SourceTrouble::NotLoaded(trouble))
+            ReleaseState::SourceTrouble(SourceTrouble::NotLoaded(trouble))
         }
-        trouble => Reading::Fetching(trouble),
+        trouble => ReleaseState::Fetching(trouble),
     }
 }
 
@@ -335,7 +335,7 @@ pub(super) fn values_complaint(release: &HelmRelease) -> Option<&FluxCondition> 
     (ready.reason == "ValuesError" && (is_of_now(release, ready) || only_suspended)).then_some(ready)
 }
 
-fn broken_values(release: &HelmRelease) -> Option<Reading> {
+fn broken_values(release: &HelmRelease) -> Option<ReleaseState> {
     values_complaint(release).map(|ready| failure(release, values_error(&ready.message)))
 }
 
@@ -376,7 +376,7 @@ fn may_have_waited(status: &ApplicationInstanceStatus) -> bool {
 }
 
 /// Flux has given up on this generation; the cause is anywhere but in `Ready`.
-fn stalled(release: &HelmRelease) -> Option<Reading> {
+fn stalled(release: &HelmRelease) -> Option<ReleaseState> {
     let status = &release.status;
     let stalled = is_true(&status.conditions, "Stalled")?;
     // A stall of an earlier generation says nothing about this one.
@@ -384,11 +384,11 @@ fn stalled(release: &HelmRelease) -> Option<Reading> {
         return None;
     }
     let message = cause(release).unwrap_or_else(|| stalled.message.clone());
-    Some(Reading::Failed(Failure { message, then: Then::GivenUp, left: left(release) }))
+    Some(ReleaseState::Failed(Failure { message, then: Then::GivenUp, left: left(release) }))
 }
 
 /// The last action failed and Flux will try again. During a retry the failure stays true until it has succeeded.
-fn failed(release: &HelmRelease) -> Option<Reading> {
+fn failed(release: &HelmRelease) -> Option<ReleaseState> {
     let status = &release.status;
     let ready = condition(&status.conditions, "Ready")?;
     if let Some(broken) = broken_values(release) {
@@ -415,8 +415,8 @@ fn is_waiting(release: &HelmRelease) -> bool {
         .is_some_and(|ready| ready.status != "True" && waits.contains(&ready.reason.as_str()))
 }
 
-fn failure(release: &HelmRelease, message: String) -> Reading {
-    Reading::Failed(Failure { message, then: Then::Retried, left: left(release) })
+fn failure(release: &HelmRelease, message: String) -> ReleaseState {
+    ReleaseState::Failed(Failure { message, then: Then::Retried, left: left(release) })
 }
 
 /// Flux quotes values that it cannot read: its words stay where they are.
@@ -460,11 +460,11 @@ fn left(release: &HelmRelease) -> Left {
 }
 
 /// A Helm action is under way.
-fn running(release: &HelmRelease) -> Option<Reading> {
+fn running(release: &HelmRelease) -> Option<ReleaseState> {
     let reconciling = action(release)?;
     let message = &reconciling.message;
     // It ends, or runs into its timeout, before Flux looks at anything newer.
-    Some(Reading::InProgress(if is_of_now(release, reconciling) {
+    Some(ReleaseState::InProgress(if is_of_now(release, reconciling) {
         message.clone()
     } else {
         format!("The change waits for what Flux has begun before it: {message}")
@@ -480,7 +480,7 @@ pub(super) fn action(release: &HelmRelease) -> Option<&FluxCondition> {
 /// Applied and successful: each of these equalities has been seen to fail while the others held. A success that is known
 /// also stands while Flux looks at it again, which it does at every interval; unless Flux has failed since, which it can
 /// before Helm has begun: then the look has to end first.
-fn released(told: Told<'_>, release: &HelmRelease, source: &Source) -> Option<Reading> {
+fn released(told: Told<'_>, release: &HelmRelease, source: &Source) -> Option<ReleaseState> {
     let status = &release.status;
     let known = known_success(told);
     let newest = status.history.first()?;
@@ -500,7 +500,7 @@ fn released(told: Told<'_>, release: &HelmRelease, source: &Source) -> Option<Re
         && newest.status == "deployed"
         && is_true(&status.conditions, "Released").is_some()
         && release.metadata.generation == Some(status.observed_generation);
-    is_released.then(|| Reading::Released(newest.clone()))
+    is_released.then(|| ReleaseState::Released(newest.clone()))
 }
 
 /// Whether a revision has the chart that is asked for.
