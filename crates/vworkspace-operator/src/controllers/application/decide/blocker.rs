@@ -46,7 +46,7 @@ impl Blocker {
     }
 
     /// Whether there is nothing that could be handed over, or nobody to take it.
-    pub(super) fn forbids_handing_over(&self) -> bool {
+    pub(super) fn forbids_rollout(&self) -> bool {
         matches!(self, Blocker::Before(..))
     }
 

@@ -108,12 +108,12 @@ fn managed(
     };
     let blocker = blocker::first(situation(&seen));
     // What was approved just now is noted before it goes out: who comes after a crash must know which chart that was.
-    let to_hand_over = desired.as_ref().ok().filter(|_| !matches!(approval, Approval::Accepted(_)));
-    let handover = Handover::of(app, world, to_hand_over, is_with_flux, pause, blocker.as_ref());
+    let to_roll_out = desired.as_ref().ok().filter(|_| !matches!(approval, Approval::Accepted(_)));
+    let rollout = Rollout::of(app, world, to_roll_out, is_with_flux, pause, blocker.as_ref());
     let candidate = candidate(desired.as_ref().ok(), pause, blocker.as_ref());
-    let is_free = pause.is_none() && !blocker.as_ref().is_some_and(Blocker::forbids_handing_over);
+    let is_free = pause.is_none() && !blocker.as_ref().is_some_and(Blocker::forbids_rollout);
     // What Flux told before it was given the change says nothing about it.
-    let (state, blocker) = match handover.change {
+    let (state, blocker) = match rollout.change {
         Change::GoesOut => (&ReleaseState::Unseen, blocker::first(situation(&ReleaseState::Unseen))),
         Change::WithFlux | Change::Waits => (&seen, blocker),
     };
@@ -134,7 +134,7 @@ fn managed(
         refused_pause: pause::refused(app, world, pause),
         refused_end: pause::refused_end(app, world, pause),
         blocker,
-        change: handover.change,
+        change: rollout.change,
         state,
         failed_before: matches!(state, ReleaseState::SourceTrouble(_))
             .then(|| release_state::failed_before(app, world))
@@ -147,19 +147,19 @@ fn managed(
         drift: drift.map(|drift| drift.message),
         unreachable: unreachable.filter(|trouble| trouble.counts_from <= now).map(|trouble| trouble.message),
         install_attempted: uninstall::is_install_attempted(app, world),
-        secret_values: quoting::can_quote_secrets_later(app, world, handover.change, state),
+        secret_values: quoting::can_quote_secrets_later(app, world, rollout.change, state),
         carried: world
             .release
             .present()
             .and_then(|release| children::change_of(&release.metadata))
             .map(str::to_owned),
-        last_applied_chart: handover.chart,
+        last_applied_chart: rollout.chart,
         // One that has to wait for something else is looked at again then.
         approved: match &approval {
             Approval::Accepted(approved) if is_free => Some(approved.clone()),
             _ => None,
         },
-        helm_release_ref: release_ref(app, world, handover.change),
+        helm_release_ref: release_ref(app, world, rollout.change),
         endpoints: match (&world.services, &world.ingresses) {
             (Found::Objects(services), Found::Objects(ingresses)) => {
                 Some(endpoints(services, ingresses, app.spec.integrations.ingress.host.as_deref()))
@@ -173,8 +173,8 @@ fn managed(
         now,
     });
     Plan {
-        children: handover.children.into_iter().chain(candidate).collect(),
-        deletions: handover.deletions,
+        children: rollout.children.into_iter().chain(candidate).collect(),
+        deletions: rollout.deletions,
         reconcile_requests: reconcile_request::reconcile_requests(app, world, pause),
         temporary_watches: wanted_watches(
             app,
@@ -207,14 +207,14 @@ enum Change {
 }
 
 /// What Flux is given with this plan.
-struct Handover {
+struct Rollout {
     children: Vec<Child>,
     deletions: Vec<Deletion>,
     change: Change,
     chart: Option<AppliedChart>,
 }
 
-impl Handover {
+impl Rollout {
     fn of(
         app: &ApplicationInstance,
         world: &World,
@@ -225,7 +225,7 @@ impl Handover {
     ) -> Self {
         let known = app.status.as_ref().and_then(|status| status.last_applied_chart.clone());
         match (desired, pause) {
-            (Some(desired), None) if !blocker.is_some_and(Blocker::forbids_handing_over) => {
+            (Some(desired), None) if !blocker.is_some_and(Blocker::forbids_rollout) => {
                 let is_kept_back = blocker.is_some_and(Blocker::keeps_the_change_back);
                 Self {
                     children: if is_with_flux {
