@@ -29,10 +29,10 @@ const MEASURES_TIME: &str = "even_the_slowest_schedules_take_no_time_to_speak_of
 
 /// `decide` with what it reads and asks, and `act` with what says when it acts.
 const WHERE: [&str; 3] = [
-    "crates/vworkspace-operator/src/controllers/application/{decide/**/*,asking,children,looking,observe}.rs",
-    "crates/vworkspace-operator/src/{catalog_policy,certificates,endpoints,external_secrets,flux,inline_secrets,\
-     quotation,windows}{.rs,/**/*.rs}",
-    "crates/operator-kit/src/{act/**/*,driver,freshness,queue}.rs",
+    "crates/vworkspace-operator/src/controllers/application/{decide/**/*,polls/readiness,children,endpoints/**/*,\
+     endpoints,inline_secrets,leftovers,observe,temporary_watches}.rs",
+    "crates/vworkspace-operator/src/{external,policy}/**/*.rs",
+    "crates/operator-kit/src/{act/**/*,driver,freshness,lane,queue,redact,redact/**/*}.rs",
 ];
 
 /// What became of the defects, kept in `target/lab/mutants.json`.

@@ -6,8 +6,6 @@
 
 #[path = "../../src/controllers/application/polls/chart_archive/facts/mod.rs"]
 mod facts;
-#[path = "../../src/one_line.rs"]
-mod one_line;
 
 #[path = "../bodies/chart.rs"]
 mod body;

@@ -13,7 +13,7 @@ use vworkspace_api::application_instance::{
 };
 
 use super::INSTANCE_LABEL;
-use crate::flux::{HelmRelease, HelmRepository, OciRepository, Source};
+use crate::external::flux::{HelmRelease, HelmRepository, OciRepository, Source};
 
 /// Says on a child which change of the spec it carries, so that one that waits is told apart from one that is handed over.
 /// Not the generation: that also moves when only `suspend` does.

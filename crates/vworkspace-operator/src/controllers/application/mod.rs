@@ -5,8 +5,10 @@
 
 mod children;
 mod decide;
+mod endpoints;
 #[cfg(test)]
 mod exploration;
+mod inline_secrets;
 mod leftovers;
 mod observe;
 mod polls;
@@ -22,10 +24,10 @@ use operator_kit::{
 use serde_json::Value;
 use vworkspace_api::application_instance::{ApplicationInstance, ApplicationInstanceStatus};
 
-use crate::catalog_policy::ProblemLog;
-use crate::certificates::Certificate;
-use crate::external_secrets::ExternalSecret;
-use crate::flux::{HelmChart, HelmRelease, HelmRepository, OciRepository};
+use crate::external::cert_manager::Certificate;
+use crate::external::external_secrets::ExternalSecret;
+use crate::external::flux::{HelmChart, HelmRelease, HelmRepository, OciRepository};
+use crate::policy::catalog_policy::ProblemLog;
 pub(crate) use decide::Rules;
 use observe::World;
 use polls::chart_archive::ArtifactRef;

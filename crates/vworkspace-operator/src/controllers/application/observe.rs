@@ -16,12 +16,12 @@ use super::children::FluxSpecs;
 use super::leftovers::Leftovers;
 use super::polls::readiness::{Checked, ReadinessPoll};
 use super::{Applications, CATALOG_POLICY, INSTANCE_LABEL, Kinds, OWNER_LABEL, children, temporary_watches};
-use crate::catalog_policy::CatalogPolicy;
-use crate::certificates::Certificate;
 use crate::controllers::application::polls::chart_archive::{ArtifactRef, ChartFacts};
 use crate::controllers::application::polls::probe::{Check, destination};
-use crate::external_secrets::{ExternalSecret, Presence, Promised};
-use crate::flux::{Artifact, HelmRelease, OciRepository, Source};
+use crate::external::cert_manager::Certificate;
+use crate::external::external_secrets::{ExternalSecret, Presence, Promised};
+use crate::external::flux::{Artifact, HelmRelease, OciRepository, Source};
+use crate::policy::catalog_policy::CatalogPolicy;
 
 /// The world around one instance.
 #[derive(Debug, Clone, PartialEq)]

@@ -11,9 +11,9 @@ use vworkspace_api::application_instance::{
 };
 
 use super::{RELEASE_LABEL, RELEASE_NAMESPACE_LABEL};
-use crate::certificates::Certificate;
-use crate::external_secrets::ExternalSecret;
-use crate::flux::{HelmRepository, OciRepository};
+use crate::external::cert_manager::Certificate;
+use crate::external::external_secrets::ExternalSecret;
+use crate::external::flux::{HelmRepository, OciRepository};
 
 /// The source that somebody else keeps, while an instance refers to it.
 pub(crate) fn referenced_source(app: &ApplicationInstance) -> Option<TemporaryWatch> {

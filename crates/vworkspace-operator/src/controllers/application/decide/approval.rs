@@ -12,7 +12,7 @@ use super::quoting::said;
 use crate::controllers::application::children::{self, DesiredRelease};
 use crate::controllers::application::observe::{Version, World};
 use crate::controllers::application::temporary_watches;
-use crate::flux::Source;
+use crate::external::flux::Source;
 
 /// The spec could not lift it.
 const BY_POLICY: &str = " The catalog policy requires it (key requiredApprovals).";

@@ -9,13 +9,13 @@ use super::chart_source::SourceTrouble;
 use super::quoting::said;
 use super::release_state::{ReleaseState, values_complaint};
 use super::{approval, pause};
-use crate::catalog_policy::CatalogPolicy;
 use crate::controllers::application::children::{DesiredRelease, oci_tag};
+use crate::controllers::application::inline_secrets;
 use crate::controllers::application::observe::{Asking, Seen, World};
-use crate::external_secrets::{Promised, Standing};
-use crate::flux::{HelmRelease, Source};
-use crate::inline_secrets;
-use crate::quotation::{Quotes, safe};
+use crate::external::external_secrets::{Promised, Standing};
+use crate::external::flux::{HelmRelease, Source};
+use crate::policy::catalog_policy::CatalogPolicy;
+use operator_kit::{Quotes, redact};
 
 /// Something that has to be put right.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -268,7 +268,7 @@ fn other_chart(desired: &DesiredRelease<'_>, source: &Source) -> Option<String> 
         format!(
             "points to {}; expected an address that ends in {ending}, because spec.chart.name is {name} and Flux would \
              uninstall the release for another chart.",
-            safe(url, Quotes::Trusted)
+            redact(url, Quotes::Trusted)
         )
     })
 }
@@ -295,7 +295,7 @@ fn other_version(desired: &DesiredRelease<'_>, source: &Source) -> Option<String
 fn refusal(policy: &CatalogPolicy, url: &str) -> Option<String> {
     let allowed = || policy.allowed_sources().collect::<Vec<_>>().join(", ");
     (!policy.allows(url) && !policy.hides_sources()).then(|| {
-        let url = safe(url, Quotes::Trusted);
+        let url = redact(url, Quotes::Trusted);
         format!(
             "{url} is not allowed by the catalog policy (key allowedChartSources of ConfigMap \
              vworkspace-catalog-policy); expected an address below {}.",

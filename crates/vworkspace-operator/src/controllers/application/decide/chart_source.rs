@@ -6,8 +6,8 @@ use jiff::Timestamp;
 use vworkspace_api::application_instance::ChartTrouble;
 
 use crate::controllers::application::observe::World;
-use crate::flux::{Source, is_true};
-use crate::quotation::{Quotes, safe};
+use crate::external::flux::{Source, is_true};
+use operator_kit::{Quotes, redact};
 
 /// Why a chart cannot be fetched.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,7 +44,7 @@ pub(super) fn source_trouble(source: &Source) -> Option<SourceTrouble> {
     if failed.reason == "NoSourceArtifact" {
         return None;
     }
-    let message = safe(&failed.message, Quotes::Trusted);
+    let message = redact(&failed.message, Quotes::Trusted);
     Some(if is_missing { SourceTrouble::Missing(message) } else { SourceTrouble::Unreachable(message) })
 }
 

@@ -36,8 +36,8 @@ use vworkspace_api::application_instance::{
 use super::children::{self, DesiredRelease, Suspension};
 use super::observe::{Seen, World};
 use super::temporary_watches;
-use crate::endpoints::endpoints;
-use crate::flux::{HelmRelease, Source};
+use crate::controllers::application::endpoints::endpoints;
+use crate::external::flux::{HelmRelease, Source};
 use approval::Approval;
 use blocker::{Blocker, Situation};
 use pause::Pause;

@@ -14,8 +14,8 @@ use super::quoting::said;
 use super::status::{Rule, rule};
 use crate::controllers::application::children;
 use crate::controllers::application::observe::World;
-use crate::flux::HelmRelease;
-use crate::windows::{self, State};
+use crate::external::flux::HelmRelease;
+use crate::policy::windows::{self, State};
 
 const RECONCILE: &str = "apps.vworkspace.io/reconcile";
 const DAY: Duration = Duration::from_hours(24);

@@ -9,18 +9,18 @@ use vworkspace_api::application_instance::{ApplicationInstance, ValuesSource};
 use super::Change;
 use super::release_state::ReleaseState;
 use crate::controllers::application::observe::World;
-use crate::flux::HelmRelease;
-use crate::quotation::{Quotes, safe};
+use crate::external::flux::HelmRelease;
+use operator_kit::{Quotes, redact};
 
 /// What somebody else said about the application, without what must not get out.
 pub(super) fn said(app: &ApplicationInstance, world: &World, message: &str) -> String {
     let can_quote_secrets = asks_for_secret_values(app) || carries_secret_values(world) || had(app, world);
     if !can_quote_secrets {
-        return safe(message, Quotes::Trusted);
+        return redact(message, Quotes::Trusted);
     }
     let known = known_names(app, world.release.present());
     let known: Vec<&str> = known.iter().map(String::as_str).collect();
-    safe(message, Quotes::Untrusted { known: &known })
+    redact(message, Quotes::Untrusted { known: &known })
 }
 
 /// Whether Flux's words can quote values of a Secret from now on, for the status.

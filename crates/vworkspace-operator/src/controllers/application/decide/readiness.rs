@@ -7,13 +7,13 @@ use vworkspace_api::application_instance::{ApplicationInstance, Degraded, Ready}
 
 use super::quoting::said;
 
-use crate::certificates;
 use crate::controllers::application::observe::{Asking, ChartReading, NamedCheck, World};
 use crate::controllers::application::polls::chart_archive;
 use crate::controllers::application::polls::readiness::Checked;
 use crate::controllers::application::temporary_watches;
-use crate::external_secrets::{Promised, Standing};
-use crate::flux::condition;
+use crate::external::cert_manager;
+use crate::external::external_secrets::{Promised, Standing};
+use crate::external::flux::condition;
 
 /// How the checks of the spec stand.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -146,7 +146,7 @@ pub(super) fn missing_certificate(
     certificates
         .iter()
         .filter(|certificate| certificate.metadata.deletion_timestamp.is_none())
-        .find_map(|certificate| certificates::waiting_for(certificate, now))
+        .find_map(|certificate| cert_manager::waiting_for(certificate, now))
 }
 
 /// The Secrets to look at, because an ExternalSecret of the release is not synced.

@@ -7,7 +7,7 @@ use super::Change;
 use super::readiness::Checks;
 use super::release_state::{Failure, Left, ReleaseState, Then};
 use super::status::{Facts, Rule, rule};
-use crate::flux::Snapshot;
+use crate::external::flux::Snapshot;
 
 /// In the order in which they are asked; the first that has something to say decides. An instance that is being deleted
 /// is `Uninstalling` before any of these.

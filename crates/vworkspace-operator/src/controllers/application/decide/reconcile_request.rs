@@ -9,7 +9,7 @@ use vworkspace_api::application_instance::ApplicationInstance;
 use super::pause::Pause;
 use super::release_state::values_complaint;
 use crate::controllers::application::observe::World;
-use crate::flux::HelmRelease;
+use crate::external::flux::HelmRelease;
 
 /// A user's wish to try again; any value that was not there before.
 pub(super) const RETRY: &str = "apps.vworkspace.io/retry";

@@ -16,8 +16,8 @@ use super::chart_source::{SourceTrouble, has_caught_up, has_lost_its_artifact, s
 use super::quoting::said;
 use crate::controllers::application::children::{change_of, source_asked_of};
 use crate::controllers::application::observe::{Seen, World};
-use crate::flux::{FluxCondition, HelmRelease, Snapshot, Source, condition, is_true};
-use crate::quotation::{Quotes, safe};
+use crate::external::flux::{FluxCondition, HelmRelease, Snapshot, Source, condition, is_true};
+use operator_kit::{Quotes, redact};
 
 /// How the release is doing.
 #[derive(Debug, Clone, PartialEq)]
@@ -122,7 +122,7 @@ pub(super) fn of(app: &ApplicationInstance, world: &World, carries: Carries, now
     let change = world.release.present().and_then(|release| change_of(&release.metadata));
     match seen(Told { app, carries, change, now, world }) {
         // Flux's own words about what it does.
-        ReleaseState::InProgress(message) => ReleaseState::InProgress(safe(&message, Quotes::Trusted)),
+        ReleaseState::InProgress(message) => ReleaseState::InProgress(redact(&message, Quotes::Trusted)),
         ReleaseState::Failed(failure) => ReleaseState::Failed(told(failure)),
         ReleaseState::Halted(Some(failure)) => ReleaseState::Halted(Some(told(failure))),
         state => state,

@@ -15,7 +15,7 @@ use super::pause::{self, Pause};
 use super::readiness::{Checks, Warnings};
 use super::release_state::{Failure, IN_PLACE, ReleaseState};
 use super::{degraded, ready, reconciling};
-use crate::flux::Snapshot;
+use crate::external::flux::Snapshot;
 
 /// Everything that the status follows from.
 pub(super) struct Facts<'a> {

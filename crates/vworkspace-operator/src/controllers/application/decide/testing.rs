@@ -10,11 +10,11 @@ use serde_json::json;
 use vworkspace_api::application_instance::{ApplicationInstance, ApplicationInstanceStatus};
 
 use super::Rules;
-use crate::catalog_policy::CatalogPolicy;
 use crate::controllers::application::children::{DesiredRelease, flux_specs};
 use crate::controllers::application::leftovers::{Left, Leftovers};
 use crate::controllers::application::observe::{ChartReading, Seen, World};
-use crate::flux::{Artifact, FluxCondition, HelmRelease, Snapshot, Source};
+use crate::external::flux::{Artifact, FluxCondition, HelmRelease, Snapshot, Source};
+use crate::policy::catalog_policy::CatalogPolicy;
 
 pub(crate) const DIGEST_1_2: &str = "sha256:12";
 pub(crate) const DIGEST_1_3: &str = "sha256:13";

@@ -33,10 +33,10 @@ use super::testing::{
 use super::*;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use crate::catalog_policy::CatalogPolicy;
 use crate::controllers::application::children::flux_specs;
 use crate::controllers::application::observe::Drift;
-use crate::flux::{HelmRelease, Source};
+use crate::external::flux::{HelmRelease, Source};
+use crate::policy::catalog_policy::CatalogPolicy;
 
 fn plan(app: &ApplicationInstance, world: &World, now: Timestamp) -> Plan<ApplicationInstanceStatus> {
     plan_by(&rules(), app, world, now)

@@ -19,7 +19,7 @@ use crate::controllers::application::children::{self, Suspension};
 use crate::controllers::application::leftovers::{Leftovers, described};
 use crate::controllers::application::observe::World;
 use crate::controllers::application::temporary_watches;
-use crate::flux::{HelmRelease, HelmRepository, OciRepository, Source, condition};
+use crate::external::flux::{HelmRelease, HelmRepository, OciRepository, Source, condition};
 
 const LET_GO: &str = "The release is let go of: it keeps running.";
 const RELEASE_GONE: &str = "The release and its objects are gone; its chart source is next.";

@@ -10,8 +10,8 @@ use vworkspace_api::application_instance::{
 };
 
 use super::status::forget;
-use crate::one_line::one_line;
-use crate::quotation::{Quotes, safe};
+use operator_kit::one_line;
+use operator_kit::{Quotes, redact};
 
 /// What is wrong is told up to this length: it quotes what was found.
 const LONGEST: usize = 400;
@@ -25,7 +25,7 @@ pub(in crate::controllers::application) fn unreadable(
     let mut draft = Draft::next(before.conditions, Moment { generation, now });
     let message = format!(
         "The object cannot be read: {}. Correct it, or upgrade the operator if it is older than the CRD.",
-        one_line(&safe(why, Quotes::Trusted), LONGEST)
+        one_line(&redact(why, Quotes::Trusted), LONGEST)
     );
     draft.say(Ready::Blocked, format!("{}: {message}", Blocked::InvalidSpec.entry().reason));
     draft.say(Blocked::InvalidSpec, message);

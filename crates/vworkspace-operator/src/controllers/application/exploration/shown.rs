@@ -23,7 +23,7 @@ use crate::controllers::application::observe::{
 use crate::controllers::application::polls::chart_archive::ArtifactRef;
 use crate::controllers::application::polls::probe::{Check, Destination};
 use crate::controllers::application::polls::readiness::{Checked, ReadinessPoll};
-use crate::flux::{Artifact, FluxCondition, HelmRelease, Snapshot, Source};
+use crate::external::flux::{Artifact, FluxCondition, HelmRelease, Snapshot, Source};
 
 /// Marks of new values are told from wishes to try again.
 pub(super) const VALUES_MARK: u16 = 1000;

@@ -7,7 +7,7 @@ use super::readiness::{check, unsynced};
 use super::*;
 use crate::controllers::application::decide::status::moment;
 use crate::controllers::application::polls::readiness::Checked;
-use crate::external_secrets::Presence;
+use crate::external::external_secrets::Presence;
 
 #[test]
 fn drift_is_told_for_two_intervals_and_not_after_a_new_release() {

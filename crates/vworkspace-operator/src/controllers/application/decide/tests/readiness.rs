@@ -7,7 +7,7 @@ use crate::controllers::application::observe::{Asking, ChartReading, NamedCheck}
 use crate::controllers::application::polls::chart_archive::{ArtifactRef, ChartFacts};
 use crate::controllers::application::polls::probe::{Check, Destination};
 use crate::controllers::application::polls::readiness::{Checked, ReadinessPoll};
-use crate::external_secrets::{Presence, Promised};
+use crate::external::external_secrets::{Presence, Promised};
 
 pub(super) fn check(checked: Option<Checked>) -> NamedCheck {
     let spec = serde_json::from_value(json!({"name": "web", "tcp": {"service": "web", "port": 80}})).unwrap();

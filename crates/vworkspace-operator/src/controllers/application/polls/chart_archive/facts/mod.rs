@@ -11,8 +11,8 @@ use serde::Deserialize;
 
 pub(crate) use deprecated::DeprecatedValue;
 
-use crate::one_line::one_line;
 use deprecated::deprecated_values;
+use operator_kit::one_line;
 use schema::Schema;
 
 /// More characters than a name or a version has.

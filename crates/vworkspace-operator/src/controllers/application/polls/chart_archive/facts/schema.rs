@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use crate::one_line::one_line;
+use operator_kit::one_line;
 
 /// How many schemas within a schema are kept; those behind are left out. Three times as many as Kubernetes' own has.
 pub(super) const NODE_LIMIT: usize = 20_000;

@@ -1,8 +1,8 @@
 //! Makes other people's messages safe to copy into conditions and logs.
 //!
-//! Credentials are always masked. Where the values come from a Secret, Flux's and Helm's errors can quote them, so what
-//! can be a value is masked too: quoted runs, and what stands where these programs print values. What is left tells where
-//! the trouble is: JSON pointers, file positions, names that the caller knows.
+//! Credentials are always masked. Where values come from a Secret, the errors of templates, schemas and the API server can
+//! quote them, so what can be a value is masked too: quoted runs, and what stands where these programs print values. What
+//! is left tells where the trouble is: JSON pointers, file positions, names that the caller knows.
 
 mod masks;
 mod runs;
@@ -20,7 +20,7 @@ const MASK: &str = "***";
 
 /// Whether a message can quote values that are secret.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Quotes<'a> {
+pub enum Quotes<'a> {
     /// The values are for everybody to read.
     Trusted,
     /// The values come from a Secret.
@@ -31,7 +31,8 @@ pub(crate) enum Quotes<'a> {
 }
 
 /// The message on one line, without credentials and, if need be, without values.
-pub(crate) fn safe(message: &str, quotes: Quotes<'_>) -> String {
+#[must_use]
+pub fn redact(message: &str, quotes: Quotes<'_>) -> String {
     let Ok(masks) = MASKS.as_ref() else {
         return "(a message that cannot be shown)".to_owned();
     };

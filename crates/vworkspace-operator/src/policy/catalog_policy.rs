@@ -19,7 +19,7 @@ use serde_saphyr::Spanned;
 use vworkspace_api::Duration;
 use vworkspace_api::application_instance::MaintenanceWindow;
 
-use crate::windows::Window;
+use crate::policy::windows::Window;
 use chart_sources::Address;
 pub(crate) use problem_log::ProblemLog;
 

@@ -5,7 +5,7 @@ use super::*;
 const KNOWN: [&str; 6] = ["web", "shop", "values", "values.yaml", "Secret", "Service"];
 
 fn untrusted(message: &str) -> String {
-    safe(message, Quotes::Untrusted { known: &KNOWN })
+    redact(message, Quotes::Untrusted { known: &KNOWN })
 }
 
 #[test]
@@ -28,7 +28,7 @@ fn credentials_are_masked_whoever_wrote_the_message() {
         ("a -----BEGIN PRIVATE KEY-----\nhunter2", "a ***"),
     ];
     for (message, expected) in told {
-        assert_eq!(safe(message, Quotes::Trusted), expected);
+        assert_eq!(redact(message, Quotes::Trusted), expected);
         let untrusted = untrusted(message);
         assert!(!untrusted.contains("hunter2") && !untrusted.contains("aHVudGVyMg"), "{untrusted}");
     }
@@ -45,7 +45,7 @@ fn what_is_no_credential_stays_where_values_are_for_everybody() {
         "pulled oci://r.example:5000/charts/web@sha256:0123 and web@1.0.0",
         "Helm install failed for release shop/web with chart web@1.0.0: context deadline exceeded",
     ] {
-        assert_eq!(safe(message, Quotes::Trusted), message);
+        assert_eq!(redact(message, Quotes::Trusted), message);
     }
 }
 
@@ -171,10 +171,10 @@ fn values_from_a_secret_are_gone_and_what_helps_stays() {
 
 #[test]
 fn a_long_message_is_cut_between_characters_and_stays_on_one_line() {
-    assert_eq!(safe(" a\r\n\tb\u{7}\u{2028}c  ", Quotes::Trusted), "a b c");
-    let long = safe(&"ü".repeat(40_000), Quotes::Trusted);
+    assert_eq!(redact(" a\r\n\tb\u{7}\u{2028}c  ", Quotes::Trusted), "a b c");
+    let long = redact(&"ü".repeat(40_000), Quotes::Trusted);
     assert_eq!((long.chars().count(), long.ends_with("ü...")), (1003, true));
-    assert_eq!(safe(&"ü".repeat(1000), Quotes::Trusted), "ü".repeat(1000));
+    assert_eq!(redact(&"ü".repeat(1000), Quotes::Trusted), "ü".repeat(1000));
 }
 
 proptest! {
@@ -190,7 +190,7 @@ proptest! {
     #[test]
     fn no_message_makes_it_panic_or_grow_too_long(message in any::<String>(), known in any::<String>()) {
         for quotes in [Quotes::Trusted, Quotes::Untrusted { known: &[&known] }] {
-            let told = safe(&message, quotes);
+            let told = redact(&message, quotes);
             prop_assert!(told.chars().count() <= 1000 && !told.contains('\n'));
         }
     }

@@ -1,9 +1,13 @@
-//! What the kinds of other projects have in common: how they are named, and conditions.
+//! What we read of other projects' kinds: only what decides, and what they have in common.
+
+pub(crate) mod cert_manager;
+pub(crate) mod external_secrets;
+pub(crate) mod flux;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde::Deserialize;
 
-use crate::quotation::{Quotes, safe};
+use operator_kit::{Quotes, redact};
 
 /// A condition as another project writes it; only type and status are sure to be there.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -21,7 +25,7 @@ pub(crate) struct ForeignCondition {
 impl ForeignCondition {
     /// Reason and message on one line, not too long, and without credentials.
     pub(crate) fn in_words(&self) -> String {
-        match (self.reason.as_str(), safe(&self.message, Quotes::Trusted).as_str()) {
+        match (self.reason.as_str(), redact(&self.message, Quotes::Trusted).as_str()) {
             ("", "") => "no reason is given".to_owned(),
             (reason, "") => reason.to_owned(),
             ("", message) => message.to_owned(),

@@ -3,6 +3,6 @@
 mod helm_release;
 mod source;
 
-pub(crate) use crate::foreign::{ForeignCondition as FluxCondition, condition, is_true};
+pub(crate) use crate::external::{ForeignCondition as FluxCondition, condition, is_true};
 pub(crate) use helm_release::{HelmRelease, Snapshot};
 pub(crate) use source::{Artifact, HelmChart, HelmRepository, OciRepository, Source};

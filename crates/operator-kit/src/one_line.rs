@@ -1,7 +1,8 @@
 //! Texts of others in our messages: on one line, and not too long.
 
 /// The text on one line; what is longer than `limit` characters is cut.
-pub(crate) fn one_line(text: &str, limit: usize) -> String {
+#[must_use]
+pub fn one_line(text: &str, limit: usize) -> String {
     let words = text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty());
     let mut line = String::new();
     for word in words {

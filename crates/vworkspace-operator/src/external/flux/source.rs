@@ -4,7 +4,7 @@ use kube::api::ObjectMeta;
 use serde::Deserialize;
 
 use super::FluxCondition;
-use crate::foreign::foreign_kind;
+use crate::external::foreign_kind;
 
 /// The kinds of Flux that hold charts have the same shape.
 macro_rules! source_kind {

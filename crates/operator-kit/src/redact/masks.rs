@@ -27,7 +27,7 @@ const TAILS: [&str; 6] = [
     r"execution error (?:at|in) \([^)]*\): ",
     r": fail: ",
     r"denied (?:the )?request: ",
-    r"Last Helm logs:",
+    r"Last \w+ logs:",
     r"\bwith value ",
     r"\bunexpected token ",
 ];

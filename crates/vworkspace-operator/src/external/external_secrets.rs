@@ -3,7 +3,7 @@
 use kube::api::ObjectMeta;
 use serde::Deserialize;
 
-use crate::foreign::{ForeignCondition, condition, foreign_kind, is_true};
+use crate::external::{ForeignCondition, condition, foreign_kind, is_true};
 
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 pub(crate) struct ExternalSecret {

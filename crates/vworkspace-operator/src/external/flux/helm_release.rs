@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::FluxCondition;
-use crate::foreign::foreign_kind;
+use crate::external::foreign_kind;
 
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 pub(crate) struct HelmRelease {

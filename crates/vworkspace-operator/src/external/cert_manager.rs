@@ -5,7 +5,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::api::ObjectMeta;
 use serde::Deserialize;
 
-use crate::foreign::{ForeignCondition, condition, foreign_kind};
+use crate::external::{ForeignCondition, condition, foreign_kind};
 
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 pub(crate) struct Certificate {

@@ -1,0 +1,69 @@
+//! `vworkspace-operator`: turns ApplicationInstances into Flux releases and says truthfully how they are doing. What
+//! belongs here: the controllers with their rules, what we read of other projects' kinds, and the program's flags. What
+//! does not: how plans are carried out (`operator-kit`), the shape of our kinds (`vworkspace-api`).
+
+mod controllers;
+mod external;
+mod flags;
+mod policy;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use operator_kit::{Operator, Product, Settings, logs};
+use tracing::error;
+
+use controllers::application::{Applications, Rules};
+use flags::{Flags, approval_keys};
+
+/// It mostly waits for the API server: on a node with many processors more threads would only take more memory.
+const THREADS: usize = 2;
+/// How field managers, annotations and metrics begin.
+const PRODUCT: Product =
+    Product { name: "vworkspace", domain: "vworkspace.io", metrics: "vworkspace_operator" };
+
+/// The program: runs until it is told to stop.
+pub fn run() -> ExitCode {
+    let flags = Flags::parse();
+    logs::start(flags.zap_encoder, flags.zap_log_level, env!("CARGO_CRATE_NAME"));
+    let approval_keys = match flags.approval_keys_file.as_deref().map(approval_keys).transpose() {
+        Ok(keys) => keys.unwrap_or_default(),
+        Err(reason) => {
+            error!("{reason}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let rules = Rules {
+        chart_unreachable_after: flags.chart_unreachable_after.into(),
+        approval_keys,
+        default_service_account: flags.default_service_account,
+    };
+    let is_namespaced = !flags.watch_namespaces.is_empty();
+    let namespace = flags.namespace.clone();
+    let settings = Settings {
+        product: PRODUCT,
+        namespace: flags.namespace,
+        lease: "vworkspace-app-operator".to_owned(),
+        address: flags.listen,
+        workers: flags.workers.into(),
+        watch_namespaces: flags.watch_namespaces,
+        cluster_id: flags.cluster_id,
+    };
+    let runtime =
+        match tokio::runtime::Builder::new_multi_thread().worker_threads(THREADS).enable_all().build() {
+            Ok(runtime) => runtime,
+            Err(error) => {
+                error!(%error, "failed to start");
+                return ExitCode::FAILURE;
+            }
+        };
+    let operator =
+        Operator::new(settings).with(|watches| Applications::new(watches, namespace, is_namespaced, rules));
+    match runtime.block_on(operator.run()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            error!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
