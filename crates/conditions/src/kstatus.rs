@@ -58,7 +58,7 @@ pub static NOT_YET_OBSERVED: Entry = Entry {
               version does not know. The message names the types.",
     // Listed with the commands of its kind.
     investigate: &[],
-    resolve: "Wait for the controller's next visit. If it lasts, the controller is not running or is older than the \
+    resolve: "Wait for the controller's next reconcile. If it lasts, the controller is not running or is older than the \
               object's status: its log says more.",
     since: "0.1.0",
     origin: Origin::Extension,

@@ -20,7 +20,7 @@ pub fn problems(vocabulary: &Vocabulary) -> Vec<String> {
     found.into_iter().map(|problem| format!("{}: {problem}", vocabulary.kind)).collect()
 }
 
-/// A type that can only be True (or never) cannot be present from the first visit on.
+/// A type that can only be True (or never) cannot be present from the first reconcile on.
 fn one_sided(known: &ConditionType) -> Option<String> {
     let holds = known.entries.iter().any(|entry| entry.status == Status::True);
     let does_not = known.entries.iter().any(|entry| entry.status != Status::True);

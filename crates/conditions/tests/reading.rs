@@ -186,17 +186,17 @@ fn silence_is_not_read_as_current() {
 
 #[test]
 fn what_was_concluded_goes_when_a_word_changes_but_not_its_time() {
-    let visit = |pot: &mut ConditionSet<Teapot>, second| {
+    let reconcile = |pot: &mut ConditionSet<Teapot>, second| {
         pot.set(Ready::NoWater, "", at(1, second));
         pot.set(Blocked::NoWater, "", at(1, second));
         assert_eq!(pot.unsaid(1).collect::<Vec<_>>(), ["Reconciling", "Stalled"]);
-        // Whoever looks at the clock twice must not write a new status with every visit.
+        // Whoever looks at the clock twice must not write a new status with every reconcile.
         pot.project(at(1, second + 1));
     };
     let mut pot = ConditionSet::<Teapot>::new();
-    visit(&mut pot, 0);
+    reconcile(&mut pot, 0);
     let first = pot.clone();
-    visit(&mut pot, 60);
+    reconcile(&mut pot, 60);
     assert_eq!(pot, first);
 }
 
@@ -224,14 +224,14 @@ fn what_is_said_for_a_kind_is_said_anew_for_each_generation() {
 #[test]
 fn a_stalled_kind_that_calls_itself_busy_again_and_again_does_not_flap() {
     let mut kettle = ConditionSet::<Kettle>::new();
-    let visit = |kettle: &mut ConditionSet<Kettle>, second| {
+    let reconcile = |kettle: &mut ConditionSet<Kettle>, second| {
         kettle.set(kettle::Reconciling::Heating, "", at(1, second));
         kettle.set(kettle::Broken::Leaks, "", at(1, second));
         kettle.project(at(1, second));
     };
-    visit(&mut kettle, 0);
+    reconcile(&mut kettle, 0);
     let first = kettle.clone();
-    visit(&mut kettle, 60);
+    reconcile(&mut kettle, 60);
     assert_eq!(kettle, first);
 }
 

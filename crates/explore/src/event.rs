@@ -22,7 +22,7 @@ pub enum Event<M> {
     /// All caches show what the API server has.
     CatchesUp,
     /// The operator looks and acts.
-    Visit,
+    Reconcile,
     /// It dies in the middle of that, after as many writes; its successor starts with fresh caches and no memory.
     Dies {
         /// None is before the first.
@@ -43,8 +43,8 @@ impl<M: fmt::Display> Event<M> {
             Event::Shows { kind, versions } => format!("the cache of {} sees {versions} more", name(kind)),
             Event::Relists { kind } => format!("the cache of {} lists again", name(kind)),
             Event::CatchesUp => "all caches catch up".to_owned(),
-            Event::Visit => "visit".to_owned(),
-            Event::Dies { after } => format!("visit, and the operator dies after {after} writes"),
+            Event::Reconcile => "reconcile".to_owned(),
+            Event::Dies { after } => format!("reconcile, and the operator dies after {after} writes"),
             Event::Clock { seconds } => format!("the clock jumps by {seconds} s"),
         }
     }
@@ -53,6 +53,6 @@ impl<M: fmt::Display> Event<M> {
 /// The same moves, but the operator sees each at once and is never disturbed.
 pub(crate) fn undisturbed<M: Copy>(events: &[Event<M>]) -> Vec<Event<M>> {
     let moves = events.iter().filter(|event| matches!(event, Event::Happens(_) | Event::Clock { .. }));
-    let looks = [Event::CatchesUp, Event::Visit];
+    let looks = [Event::CatchesUp, Event::Reconcile];
     moves.flat_map(|event| [*event].into_iter().chain(looks).chain(looks)).collect()
 }

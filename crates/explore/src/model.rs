@@ -37,9 +37,9 @@ pub trait Model: Sync {
     type Move: Copy + Display;
     /// What a cache can show of one kind.
     type Shot: Clone;
-    /// What the operator remembers between visits and loses when it dies.
+    /// What the operator remembers between reconciles and loses when it dies.
     type Memory: Default;
-    /// Room for what is built anew for each visit; nothing in it may decide.
+    /// Room for what is built anew for each reconcile; nothing in it may decide.
     type Desk;
     /// What `decide` returns.
     type Plan: PartialEq;

@@ -1,11 +1,11 @@
-//! One schedule: events happen, caches follow late, the operator visits, and everything it says is checked.
+//! One schedule: events happen, caches follow late, the operator reconciles, and everything it says is checked.
 
 use crate::dice::Dice;
 use crate::event::Event;
 use crate::invariant::{NO_FLAP, SAME_PLAN, SETTLES};
 use crate::model::{Effect, Model, Moves, Violation};
 
-/// As many visits may pass until everything is at rest.
+/// As many reconciles may pass until everything is at rest.
 const MOST_ROUNDS: usize = 24;
 /// A timer that always comes again, such as a window, is waited for as often.
 const MOST_NAPS: usize = 3;
@@ -15,7 +15,7 @@ struct Versions<S> {
     shots: Vec<S>,
     newest: u32,
     shown: usize,
-    /// Our own last write: the cache has to come this far before the next visit.
+    /// Our own last write: the cache has to come this far before the next reconcile.
     expected: usize,
 }
 
@@ -25,7 +25,7 @@ impl<S> Versions<S> {
     }
 }
 
-/// What the last visit rested on.
+/// What the last reconcile rested on.
 #[derive(Clone, PartialEq, Eq)]
 struct Basis {
     shown: Vec<usize>,
@@ -33,7 +33,7 @@ struct Basis {
     remembered: u64,
 }
 
-struct LastVisit {
+struct LastReconcile {
     basis: Basis,
     at: i64,
     wake_at: Option<i64>,
@@ -60,7 +60,7 @@ struct Epoch {
 /// How a schedule ended.
 pub(crate) struct Ended {
     pub(crate) events: usize,
-    pub(crate) visits: usize,
+    pub(crate) reconciles: usize,
     /// The world at the end and what was said of it.
     pub(crate) outcome: Option<(u64, u64)>,
 }
@@ -73,10 +73,10 @@ pub(crate) struct Run<'a, M: Model> {
     kinds: Vec<Versions<M::Shot>>,
     view: Vec<M::Shot>,
     now: i64,
-    last: Option<LastVisit>,
+    last: Option<LastReconcile>,
     epoch: Epoch,
     events: usize,
-    visits: usize,
+    reconciles: usize,
     moves: Moves<M::Move>,
     story: Option<Vec<String>>,
 }
@@ -104,7 +104,7 @@ impl<'a, M: Model> Run<'a, M> {
             last: None,
             epoch: Epoch::default(),
             events: 0,
-            visits: 0,
+            reconciles: 0,
             moves: Vec::new(),
             story: (tell == Telling::Aloud).then(Vec::new),
         }
@@ -149,7 +149,7 @@ impl<'a, M: Model> Run<'a, M> {
         if throw < 52 {
             return match dice.below(16) {
                 0 => Event::Dies { after: u8::try_from(dice.below(4)).unwrap_or_default() },
-                _ => Event::Visit,
+                _ => Event::Reconcile,
             };
         }
         if throw < 54 {
@@ -166,7 +166,7 @@ impl<'a, M: Model> Run<'a, M> {
             }
             at -= weight;
         }
-        Event::Visit
+        Event::Reconcile
     }
 
     fn take(&mut self, event: Event<M::Move>) -> Result<(), Violation> {
@@ -184,9 +184,9 @@ impl<'a, M: Model> Run<'a, M> {
             Event::Shows { kind, versions } => self.show(usize::from(kind), usize::from(versions)),
             Event::Relists { kind } => self.show(usize::from(kind), usize::MAX),
             Event::CatchesUp => self.show_all(),
-            Event::Visit => self.visit(None)?,
+            Event::Reconcile => self.reconcile(None)?,
             Event::Dies { after } => {
-                self.visit(Some(after))?;
+                self.reconcile(Some(after))?;
                 self.restart();
             }
             Event::Clock { seconds } => {
@@ -237,7 +237,7 @@ impl<'a, M: Model> Run<'a, M> {
         self.kinds.iter_mut().for_each(|versions| versions.expected = 0);
     }
 
-    fn visit(&mut self, dies_after: Option<u8>) -> Result<(), Violation> {
+    fn reconcile(&mut self, dies_after: Option<u8>) -> Result<(), Violation> {
         if self.model.is_over(&self.world) {
             return Ok(());
         }
@@ -245,9 +245,9 @@ impl<'a, M: Model> Run<'a, M> {
             self.note(|| "  a cache does not show the operator's own last write: it waits".to_owned());
             return Ok(());
         }
-        self.visits += 1;
+        self.reconciles += 1;
         let plan = self.model.decide(self.desk, &self.view, &self.memory, self.now);
-        if self.visits.is_multiple_of(16)
+        if self.reconciles.is_multiple_of(16)
             && self.model.decide(self.desk, &self.view, &self.memory, self.now) != plan
         {
             return Err(Violation::new(SAME_PLAN, "decided twice, two plans"));
@@ -271,7 +271,7 @@ impl<'a, M: Model> Run<'a, M> {
         let refused = carried.refused.and_then(|refused| writes.get(refused));
         self.model.remember(&mut self.memory, &plan, refused);
         let wake_at = self.model.wake_at(&plan);
-        self.last = Some(LastVisit { basis, at: self.now, wake_at, is_complete: carried.is_complete });
+        self.last = Some(LastReconcile { basis, at: self.now, wake_at, is_complete: carried.is_complete });
         Ok(())
     }
 
@@ -321,14 +321,15 @@ impl<'a, M: Model> Run<'a, M> {
         }
     }
 
-    /// A visit after one that was carried out, with the same view and no timer between, has nothing to do.
+    /// A reconcile after one that was carried out, with the same view and no timer between, has nothing to do.
     fn check_quiet(&self, basis: &Basis, writes: &[M::Write]) -> Result<(), Violation> {
         let Some(last) = &self.last else { return Ok(()) };
         let is_woken = last.wake_at.is_some_and(|at| at <= self.now);
         if last.is_complete && !is_woken && last.at <= self.now && last.basis == *basis && !writes.is_empty()
         {
             let wanted: Vec<_> = writes.iter().map(ToString::to_string).collect();
-            let words = format!("nothing changed since the last visit, and it writes {}", wanted.join(", "));
+            let words =
+                format!("nothing changed since the last reconcile, and it writes {}", wanted.join(", "));
             return Err(Violation::new(NO_FLAP, words));
         }
         Ok(())
@@ -373,7 +374,7 @@ impl<'a, M: Model> Run<'a, M> {
             self.show_all();
             let before: Vec<u32> = self.kinds.iter().map(|versions| versions.newest).collect();
             let remembered = self.model.remembered(&self.memory);
-            self.visit(None)?;
+            self.reconcile(None)?;
             let is_quiet = self.kinds.iter().map(|versions| versions.newest).eq(before)
                 && remembered == self.model.remembered(&self.memory);
             if !is_quiet {
@@ -399,14 +400,14 @@ impl<'a, M: Model> Run<'a, M> {
             return Ok(self.ended(None));
         }
         let words = format!(
-            "still at work after {MOST_ROUNDS} visits; it says {}",
+            "still at work after {MOST_ROUNDS} reconciles; it says {}",
             self.model.said_in_words(&self.world)
         );
         Err(Violation::new(SETTLES, words))
     }
 
     fn ended(&self, outcome: Option<(u64, u64)>) -> Ended {
-        Ended { events: self.events, visits: self.visits, outcome }
+        Ended { events: self.events, reconciles: self.reconciles, outcome }
     }
 
     /// What happened so far, if it is being told.

@@ -34,8 +34,8 @@ pub struct Counts {
     pub schedules: u64,
     /// Their events, the way to rest not counted.
     pub events: u64,
-    /// Visits: each is at least one call of `decide`.
-    pub visits: u64,
+    /// Reconciles: each is at least one call of `decide`.
+    pub reconciles: u64,
     /// Schedules with fewer events than asked for, because the object was gone.
     pub short: u64,
     /// Worlds that more than one schedule ended in, and that were compared.
@@ -51,8 +51,8 @@ impl fmt::Display for Counts {
         let rate = self.schedules as f64 / seconds;
         write!(
             f,
-            "{} schedules, {} events, {} visits, {} endings compared, {seconds:.1} s, {rate:.0} schedules/s",
-            self.schedules, self.events, self.visits, self.compared
+            "{} schedules, {} events, {} reconciles, {} endings compared, {seconds:.1} s, {rate:.0} schedules/s",
+            self.schedules, self.events, self.reconciles, self.compared
         )
     }
 }
@@ -126,7 +126,7 @@ pub fn explore<M: Model>(model: &M, search: &Search) -> (Counts, Option<Failure>
     let mut counts = done.iter().fold(Counts::default(), |sum, (counts, _)| Counts {
         schedules: sum.schedules + counts.schedules,
         events: sum.events + counts.events,
-        visits: sum.visits + counts.visits,
+        reconciles: sum.reconciles + counts.reconciles,
         short: sum.short + counts.short,
         compared: sum.compared + counts.compared,
         took: sum.took,
@@ -188,7 +188,7 @@ impl<'a, M: Model> Worker<'a, M> {
     fn count(&mut self, ended: &Ended) {
         self.counts.schedules += 1;
         self.counts.events += ended.events as u64;
-        self.counts.visits += ended.visits as u64;
+        self.counts.reconciles += ended.reconciles as u64;
         self.counts.short += u64::from((ended.events as u64) < u64::from(self.search.events.0));
     }
 

@@ -1,4 +1,4 @@
-//! What runs beside the visits, for as long as an object wants it.
+//! What runs beside the reconciles, for as long as an object wants it.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -86,7 +86,7 @@ impl<K: Clone + Eq + Hash, V: Clone> Beside<K, V> {
         state.by_object.clear();
     }
 
-    // A panic elsewhere leaves at worst something running that nobody wants until its object is visited again.
+    // A panic elsewhere leaves at worst something running that nobody wants until its object is reconciled again.
     fn lock(&self) -> MutexGuard<'_, Wanted<K, V>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,4 +1,4 @@
-//! The loop of one controller: watch -> observe -> decide -> act. Only the leader visits objects; who takes over begins with
+//! The loop of one controller: watch -> observe -> decide -> act. Only the leader reconciles objects; who takes over begins with
 //! all of them.
 
 mod memory;
@@ -54,7 +54,7 @@ pub(crate) struct Shared {
     /// Until when this process may act.
     pub(crate) term: Term,
     pub(crate) stop: CancellationToken,
-    /// How many objects of one controller are visited at once.
+    /// How many objects of one controller are reconciled at once.
     pub(crate) workers: usize,
     /// The id of the cluster.
     pub(crate) cluster: Arc<str>,
@@ -79,7 +79,7 @@ enum Next {
     By(Instant),
 }
 
-struct Visit {
+struct Reconciled {
     memory: Memory,
     next: Next,
 }
@@ -97,7 +97,7 @@ struct Desk {
     /// Of objects of which there is something to remember: of one that is at rest there is not.
     memories: HashMap<ObjectKey, Memory>,
     lanes: Lanes,
-    running: JoinSet<Visit>,
+    running: JoinSet<Reconciled>,
     jobs: HashMap<Id, Job>,
 }
 
@@ -114,7 +114,7 @@ impl<C: Controller> Driver<C> {
                     // What happened before this moment was kept by nobody.
                     driver.take(&mut desk.queue, Trigger::Everything);
                 }
-                driver.start_visits(&mut desk);
+                driver.start_reconciles(&mut desk);
             } else if was_leading {
                 // Whoever has lost the lease stops in the middle of what it does, and asks nobody anything any more.
                 desk.drop_all().await;
@@ -166,7 +166,7 @@ impl<C: Controller> Driver<C> {
         desk.running.len() < self.shared.workers
     }
 
-    fn start_visits(self: &Arc<Self>, desk: &mut Desk) {
+    fn start_reconciles(self: &Arc<Self>, desk: &mut Desk) {
         while self.has_hands(desk)
             && let Some(key) = desk.queue.pop(Instant::now())
         {
@@ -180,10 +180,11 @@ impl<C: Controller> Driver<C> {
                 };
                 memory.expectations.extend(awaited);
             }
-            let (driver, visited, id) = (Arc::clone(self), key.clone(), reconcile_id());
+            let (driver, object, id) = (Arc::clone(self), key.clone(), reconcile_id());
             let span = info_span!("reconcile", controller = C::NAME, object = %key, reconcile_id = id);
-            let task =
-                desk.running.spawn(async move { driver.visit(visited, memory, &id).instrument(span).await });
+            let task = desk
+                .running
+                .spawn(async move { driver.run_reconcile(object, memory, &id).instrument(span).await });
             desk.jobs.insert(task.id(), Job { key, lane });
         }
     }
@@ -194,14 +195,14 @@ impl<C: Controller> Driver<C> {
         lane_of(&self.own.get(key)?.read().ok()?)
     }
 
-    /// Takes back what a visit returned.
-    fn finish(&self, desk: &mut Desk, ended: Result<(Id, Visit), JoinError>) {
+    /// Takes back what a reconcile returned.
+    fn finish(&self, desk: &mut Desk, ended: Result<(Id, Reconciled), JoinError>) {
         let now = Instant::now();
         let id = ended.as_ref().map_or_else(JoinError::id, |(id, _)| *id);
         let Some(Job { key, lane }) = desk.jobs.remove(&id) else { return };
         let mut awaited = Vec::new();
         match ended {
-            Ok((_, Visit { mut memory, next })) => {
+            Ok((_, Reconciled { mut memory, next })) => {
                 if lane.is_some() {
                     awaited = std::mem::take(&mut memory.expectations);
                 }
@@ -215,7 +216,7 @@ impl<C: Controller> Driver<C> {
             }
             // A bug in a rule: the others go on, and this object is tried again.
             Err(died) => {
-                error!(object = %key, reason = %died, "a visit died");
+                error!(object = %key, reason = %died, "a reconcile died");
                 let at = now + backoff::delay(8, &key);
                 desk.queue.died(key, at);
             }
@@ -226,14 +227,14 @@ impl<C: Controller> Driver<C> {
         }
     }
 
-    /// One visit of one object.
-    async fn visit(&self, key: ObjectKey, mut memory: Memory, id: &str) -> Visit {
+    /// One reconcile of one object, which is counted.
+    async fn run_reconcile(&self, key: ObjectKey, mut memory: Memory, id: &str) -> Reconciled {
         let started = Instant::now();
         let (ended, next) = self.reconcile(&key, &mut memory, id).await;
         let took = started.elapsed();
-        self.shared.metrics.visited(C::NAME, ended, took);
-        debug!(outcome = ?ended, took_ms = took.as_millis(), "visited");
-        Visit { memory, next }
+        self.shared.metrics.reconciled(C::NAME, ended, took);
+        debug!(outcome = ?ended, took_ms = took.as_millis(), "reconciled");
+        Reconciled { memory, next }
     }
 
     async fn reconcile(&self, key: &ObjectKey, memory: &mut Memory, id: &str) -> (Ended, Next) {
@@ -360,7 +361,7 @@ impl<C: Controller> Driver<C> {
         (Ended::Undecodable, Next::By(Instant::now() + pause))
     }
 
-    /// What the caches do not show yet, without room for what they do: thousands of objects may wait for their next visit.
+    /// What the caches do not show yet, without room for what they do: thousands of objects may wait for their next reconcile.
     fn unmet(&self, mut expectations: Vec<Expectation>) -> Vec<Expectation> {
         expectations.retain(|expectation| self.is_unmet(expectation));
         expectations.shrink_to_fit();
@@ -428,7 +429,7 @@ impl Desk {
         }
     }
 
-    /// Ends all visits, and forgets everything.
+    /// Ends all reconciles, and forgets everything.
     async fn drop_all(&mut self) {
         self.running.shutdown().await;
         for (_, job) in self.jobs.drain() {
@@ -473,7 +474,7 @@ fn joined(errors: &[crate::act::Error]) -> String {
     errors.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// A name for one visit, to find its log lines; another one after each restart, also in a pod, where the process number
+/// A name for one reconcile, to find its log lines; another one after each restart, also in a pod, where the process number
 /// is always the same.
 fn reconcile_id() -> String {
     static COUNT: AtomicU64 = AtomicU64::new(1);

@@ -1,4 +1,4 @@
-//! Log lines: logfmt by default, JSON on request; each line of a visit carries what its span knows.
+//! Log lines: logfmt by default, JSON on request; each line of a reconcile carries what its span knows.
 
 use std::fmt::{self, Write as _};
 use std::io::Write as _;

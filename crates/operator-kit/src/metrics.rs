@@ -41,7 +41,7 @@ pub(crate) struct Metrics {
     leading: Gauge,
 }
 
-/// How a visit of an object ended.
+/// How a reconcile of an object ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ended {
     /// Nothing had to be written.
@@ -92,12 +92,12 @@ impl Metrics {
         // The library adds `_total` to counters.
         registry.register(
             product.metric("reconcile"),
-            "Visits of an object, by how they ended",
+            "Reconciles of an object, by how they ended",
             reconciles.clone(),
         );
         registry.register(
             "controller_runtime_reconcile_errors",
-            "Visits that ended with an error",
+            "Reconciles that ended with an error",
             errors.clone(),
         );
         registry.register(
@@ -107,7 +107,7 @@ impl Metrics {
         );
         registry.register(
             product.metric("reconcile_duration_seconds"),
-            "How long a visit took",
+            "How long a reconcile took",
             durations.clone(),
         );
         registry.register(product.metric("queue_depth"), "Objects that are due and wait", depth.clone());
@@ -128,7 +128,7 @@ impl Metrics {
         drop(self.reconciles.get_or_create(&Reconcile { controller, outcome: Ended::Unchanged.label() }));
     }
 
-    pub(crate) fn visited(&self, controller: &'static str, ended: Ended, took: Duration) {
+    pub(crate) fn reconciled(&self, controller: &'static str, ended: Ended, took: Duration) {
         self.reconciles.get_or_create(&Reconcile { controller, outcome: ended.label() }).inc();
         self.durations.get_or_create(&Of { controller }).observe(took.as_secs_f64());
         if ended == Ended::Error {
@@ -170,7 +170,7 @@ mod tests {
     fn the_names_are_those_that_dashboards_know() {
         let metrics = Metrics::new(TESTED);
         metrics.introduce("application");
-        metrics.visited("application", Ended::Error, Duration::from_millis(3));
+        metrics.reconciled("application", Ended::Error, Duration::from_millis(3));
         let text = metrics.text();
         for line in [
             "test_operator_reconcile_total{controller=\"application\",outcome=\"error\"} 1",
@@ -188,7 +188,7 @@ mod tests {
         let metrics = Metrics::new(Product { metrics: "vworkspace_operator", ..TESTED });
         metrics.introduce("application");
         metrics.failed("application", "forbidden");
-        metrics.visited("application", Ended::Unchanged, Duration::from_millis(3));
+        metrics.reconciled("application", Ended::Unchanged, Duration::from_millis(3));
         let text = metrics.text();
         let names: Vec<&str> = text
             .lines()

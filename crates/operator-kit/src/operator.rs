@@ -41,7 +41,7 @@ pub struct Settings {
     pub lease: String,
     /// Where `/healthz`, `/readyz` and `/metrics` are served.
     pub address: SocketAddr,
-    /// How many objects of one controller are visited at once.
+    /// How many objects of one controller are reconciled at once.
     pub workers: usize,
     /// The namespaces it looks at; all if there are none.
     pub watch_namespaces: Vec<String>,

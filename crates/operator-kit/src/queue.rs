@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn many_events_about_one_object_are_one_visit() {
+    fn many_events_about_one_object_are_one_reconcile() {
         let (mut queue, now) = (Queue::default(), Instant::now());
         for _ in 0..5 {
             queue.push(key("a"), now);
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_happens_during_a_visit_that_fails_is_looked_at_at_once() {
+    fn what_happens_during_a_reconcile_that_fails_is_looked_at_at_once() {
         let (mut queue, now) = (Queue::default(), Instant::now());
         let pause_until = now + Duration::from_secs(300);
         for (happens, expected) in [(true, Some(key("a"))), (false, None)] {
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_visit_that_died_is_not_repeated_at_once_whatever_happens() {
+    fn a_reconcile_that_died_is_not_repeated_at_once_whatever_happens() {
         let (mut queue, now) = (Queue::default(), Instant::now());
         let later = now + Duration::from_secs(60);
         queue.push(key("a"), now);

@@ -1,7 +1,7 @@
 //! One file per kind: what its conditions can say, and how kstatus reads it.
 //!
 //! The published contract lists, for most kinds, only what makes a type True. So that every type can be present from
-//! the first visit, the tables add the other side: `Ready=False` repeats the reason of the condition that decides,
+//! the first reconcile, the tables add the other side: `Ready=False` repeats the reason of the condition that decides,
 //! `Progressing=False` says whether the work is done or has come to a halt, `Degraded=False` that nothing is wrong.
 
 pub mod a2a_agent;

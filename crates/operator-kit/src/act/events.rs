@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_first_visit_tells_trouble_and_nothing_else() {
+    fn a_first_reconcile_tells_trouble_and_nothing_else() {
         let first = status(&[
             ("Ready", "Unknown", "Reconciling"),
             ("Degraded", "False", "NotDegraded"),

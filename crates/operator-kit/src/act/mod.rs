@@ -202,7 +202,7 @@ impl Actor {
         Ok(requests::saying(&self.terms, object, status)?.into_iter().collect())
     }
 
-    /// Sends these requests for `object`; `reconcile` names this visit. One that is refused holds back those after it, for
+    /// Sends these requests for `object`; `reconcile` names this reconcile. One that is refused holds back those after it, for
     /// they may rely on it, but not the status: that tells of it, if the plan was made with this in mind.
     pub(crate) async fn carry_out(
         &self,

@@ -107,7 +107,7 @@ mod tests {
         let table = [
             ("only the clock", status("1", "A"), status("2", "A"), false),
             ("something happened", status("1", "A"), status("2", "B"), true),
-            ("first visit", Value::Null, status("1", "A"), true),
+            ("first reconcile", Value::Null, status("1", "A"), true),
             ("nothing to say yet", Value::Null, json!({}), false),
             ("a field that is gone", json!({"a": 1}), json!({}), true),
             ("null is nothing", json!({}), json!({"a": null}), false),

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use crate::act::{Refusal, Request};
 use crate::freshness::Expectation;
 
-/// What is remembered of an object between two visits. Losing it costs a request, never an answer.
+/// What is remembered of an object between two reconciles. Losing it costs a request, never an answer.
 #[derive(Debug, Default)]
 pub(super) struct Memory {
     pub(super) uid: Option<String>,
@@ -21,7 +21,7 @@ pub(super) struct Memory {
 }
 
 impl Memory {
-    /// Nothing but whose it is, which every visit finds out by itself.
+    /// Nothing but whose it is, which every reconcile finds out by itself.
     pub(super) fn is_empty(&self) -> bool {
         let Self { uid: _, expectations, refusals, failures, pause, undecodable } = self;
         expectations.is_empty()

@@ -151,7 +151,7 @@ impl Operator {
         Ok(f64::from(ticks) / clock_ticks_per_second() as f64)
     }
 
-    /// How many objects wait to be visited.
+    /// How many objects wait to be reconciled.
     pub(super) async fn queued(&self) -> Result<u64> {
         self.metric("vworkspace_operator_queue_depth").await
     }

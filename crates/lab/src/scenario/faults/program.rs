@@ -35,7 +35,7 @@ const RIGHTS: [&str; 5] = ["ServiceAccount", "Role", "RoleBinding", "ClusterRole
 const APPROVERS: &str = "approvers";
 const TOKEN_SECONDS: i64 = 6 * 3600;
 /// What a panic leaves in the log.
-const PANICS: [&str; 2] = ["panicked at", "a visit died"];
+const PANICS: [&str; 2] = ["panicked at", "a reconcile died"];
 const POLL: Duration = Duration::from_millis(25);
 /// Without a write for this long the operator is at rest.
 pub(super) const REST: Duration = Duration::from_millis(900);
@@ -297,7 +297,7 @@ impl Operator {
         Ok(())
     }
 
-    /// A visit that panics does not end the process; it must not happen all the same.
+    /// A reconcile that panics does not end the process; it must not happen all the same.
     pub(super) fn has_not_panicked(&self) -> Result<()> {
         let log = fs::read_to_string(&self.log)?;
         let panic = log.lines().find(|line| PANICS.iter().any(|sign| line.contains(sign)));

@@ -77,7 +77,7 @@ const EXCLUDED: &[(&str, &str)] = &[
     ("Deleting=True", "Stalled=True"),
 ];
 
-/// Types are told apart by their first letters, and statuses by one: this is asked a hundred times per visit.
+/// Types are told apart by their first letters, and statuses by one: this is asked a hundred times per reconcile.
 fn is(known: &Condition, pattern: &str) -> bool {
     let Some(said) = pattern.strip_prefix(known.type_.as_str()).and_then(|rest| rest.strip_prefix('='))
     else {

@@ -23,7 +23,7 @@ fn complaints(release: &HelmRelease, reason: &str) -> [HelmRelease; 2] {
     )
 }
 
-/// What is said, time of the visit apart.
+/// What is said, time of the reconcile apart.
 fn said(plan: &Plan<ApplicationInstanceStatus>) -> ApplicationInstanceStatus {
     ApplicationInstanceStatus { last_reconcile_time: None, ..plan.status.clone() }
 }

@@ -23,7 +23,7 @@ fn the_release_is_named_from_the_moment_that_it_goes_out() {
 }
 
 #[test]
-fn every_condition_is_there_from_the_first_visit() {
+fn every_condition_is_there_from_the_first_reconcile() {
     let plan = plan(&instance(), &empty(), noon());
     assert_eq!(
         told(&plan),
