@@ -87,7 +87,7 @@ pub trait Model: Sync {
     /// The plan was carried out, up to what was refused.
     fn remember(&self, memory: &mut Self::Memory, plan: &Self::Plan, refused: Option<&Self::Write>);
     /// When a plan wants to be woken.
-    fn wake_at(&self, plan: &Self::Plan) -> Option<i64>;
+    fn requeue_at(&self, plan: &Self::Plan) -> Option<i64>;
 
     /// Everything that users changed of the object itself, in one number.
     fn wishes(&self, view: &[Self::Shot]) -> u64;

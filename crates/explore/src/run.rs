@@ -36,7 +36,7 @@ struct Basis {
 struct LastReconcile {
     basis: Basis,
     at: i64,
-    wake_at: Option<i64>,
+    requeue_at: Option<i64>,
     is_complete: bool,
 }
 
@@ -270,8 +270,8 @@ impl<'a, M: Model> Run<'a, M> {
         }
         let refused = carried.refused.and_then(|refused| writes.get(refused));
         self.model.remember(&mut self.memory, &plan, refused);
-        let wake_at = self.model.wake_at(&plan);
-        self.last = Some(LastReconcile { basis, at: self.now, wake_at, is_complete: carried.is_complete });
+        let requeue_at = self.model.requeue_at(&plan);
+        self.last = Some(LastReconcile { basis, at: self.now, requeue_at, is_complete: carried.is_complete });
         Ok(())
     }
 
@@ -324,7 +324,7 @@ impl<'a, M: Model> Run<'a, M> {
     /// A reconcile after one that was carried out, with the same view and no timer between, has nothing to do.
     fn check_quiet(&self, basis: &Basis, writes: &[M::Write]) -> Result<(), Violation> {
         let Some(last) = &self.last else { return Ok(()) };
-        let is_woken = last.wake_at.is_some_and(|at| at <= self.now);
+        let is_woken = last.requeue_at.is_some_and(|at| at <= self.now);
         if last.is_complete && !is_woken && last.at <= self.now && last.basis == *basis && !writes.is_empty()
         {
             let wanted: Vec<_> = writes.iter().map(ToString::to_string).collect();
@@ -380,7 +380,7 @@ impl<'a, M: Model> Run<'a, M> {
             if !is_quiet {
                 continue;
             }
-            let nap = self.last.as_ref().and_then(|last| last.wake_at).filter(|at| *at > self.now);
+            let nap = self.last.as_ref().and_then(|last| last.requeue_at).filter(|at| *at > self.now);
             match nap {
                 Some(at) if naps < MOST_NAPS => {
                     naps += 1;

@@ -288,7 +288,7 @@ impl<C: Controller> Driver<C> {
         debug!(children = plan.children.len(), deletions = plan.deletions.len(), finalizer = ?plan.finalizer, "decided");
         self.temporary_watches.want(key, &plan.temporary_watches);
         self.polls.want(key, &plan.polls);
-        let nap = plan.wake_at.map(|wake_at| nap(now, wake_at));
+        let nap = plan.requeue_at.map(|requeue_at| nap(now, requeue_at));
         let requests = match self.actor.requests(&object, &plan, &self.caches) {
             Ok(requests) => requests,
             Err(error) => {
@@ -466,8 +466,8 @@ fn note_unreadable(version: &str, error: &serde_json::Error, memory: &mut Memory
     }
 }
 
-fn nap(now: Timestamp, wake_at: Timestamp) -> Duration {
-    Duration::try_from(wake_at.duration_since(now)).unwrap_or_default().max(SHORTEST_NAP)
+fn nap(now: Timestamp, requeue_at: Timestamp) -> Duration {
+    Duration::try_from(requeue_at.duration_since(now)).unwrap_or_default().max(SHORTEST_NAP)
 }
 
 fn joined(errors: &[crate::act::Error]) -> String {

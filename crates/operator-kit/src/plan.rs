@@ -40,7 +40,7 @@ pub struct Plan<S> {
     /// Questions to ask until a plan does not want to know.
     pub polls: Vec<AnyPoll>,
     /// When to look again although nothing has changed.
-    pub wake_at: Option<Timestamp>,
+    pub requeue_at: Option<Timestamp>,
 }
 
 impl<S> Plan<S> {
@@ -58,7 +58,7 @@ impl<S> Plan<S> {
             reconcile_requests: Vec::new(),
             temporary_watches: Vec::new(),
             polls: Vec::new(),
-            wake_at: None,
+            requeue_at: None,
         }
     }
 }

@@ -146,7 +146,7 @@ pub(crate) fn requests<S: Serialize>(
         reconcile_requests,
         temporary_watches: _,
         polls: _,
-        wake_at: _,
+        requeue_at: _,
     } = plan;
     let status = saying(terms, object, status)?;
     let finalizers = finalizer::change(&object.metadata, terms.finalizer, *finalizer);

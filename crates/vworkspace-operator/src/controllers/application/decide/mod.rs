@@ -121,7 +121,7 @@ fn managed(
     let is_released = matches!(state, ReleaseState::Released(_));
     let unreachable = chart_source::unreachable_source(world, rules.chart_unreachable_after);
     let drift = drift::current(app, world, now);
-    let wake_at = [
+    let requeue_at = [
         pausing.look_again,
         drift.as_ref().map(|drift| drift.until),
         unreachable.as_ref().map(|trouble| trouble.counts_from),
@@ -185,7 +185,7 @@ fn managed(
         .chain(readiness::promised_secrets(world))
         .collect(),
         polls: readiness::polls(app, world, is_released),
-        wake_at: wake_at.into_iter().flatten().filter(|at| *at > now).min(),
+        requeue_at: requeue_at.into_iter().flatten().filter(|at| *at > now).min(),
         ..Plan::only_status(Finalizer::Hold, status)
     }
 }

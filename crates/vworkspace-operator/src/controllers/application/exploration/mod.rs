@@ -220,8 +220,8 @@ impl Model for Applications {
         remember(memory, plan, refused);
     }
 
-    fn wake_at(&self, plan: &ApplicationPlan) -> Option<i64> {
-        plan.wake_at.map(shown::seconds)
+    fn requeue_at(&self, plan: &ApplicationPlan) -> Option<i64> {
+        plan.requeue_at.map(shown::seconds)
     }
 
     fn wishes(&self, view: &[Shot]) -> u64 {

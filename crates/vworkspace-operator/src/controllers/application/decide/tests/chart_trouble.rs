@@ -66,12 +66,12 @@ fn a_chart_that_flux_cannot_load_is_a_trouble_after_a_minute_and_said_the_same_w
             assert!(conditions.contains(&format!("Ready: {ready}")), "{name} at {seconds}: {conditions:?}");
             assert_conditions!(told, { Reconciling: True/ChartSourceSyncing, Stalled: False/NotStalled });
             assert_eq!(told.status.chart_trouble.as_ref().unwrap().since, Time(noon()), "{name}");
-            assert_eq!(told.wake_at, (seconds < 60).then_some(at(60)), "{name} at {seconds}");
+            assert_eq!(told.requeue_at, (seconds < 60).then_some(at(60)), "{name} at {seconds}");
             app = after(app, &told);
             for same in [&looks, &complains] {
                 let again = plan(&app, same, at(seconds));
                 assert_eq!(said(&again), said(&told), "{name} at {seconds}");
-                assert_eq!(again.wake_at, told.wake_at);
+                assert_eq!(again.requeue_at, told.requeue_at);
                 app = after(app, &again);
             }
         }

@@ -20,7 +20,7 @@ fn drift_is_told_for_two_intervals_and_not_after_a_new_release() {
     let drifted = plan(&app, &fresh, noon());
     assert_conditions!(drifted, { Ready: True/HelmReleaseReady, Degraded: True/Drifted });
     assert_eq!(message(&drifted, "Degraded"), "ConfigMap/shop/web changed");
-    assert_eq!(drifted.wake_at, Some("2026-01-01T12:01:00Z".parse().unwrap()));
+    assert_eq!(drifted.requeue_at, Some("2026-01-01T12:01:00Z".parse().unwrap()));
     let app = after(app, &drifted);
     let old = World { drift: drift("2026-01-01T11:50:00Z"), ..world.clone() };
     assert_conditions!(plan(&app, &old, noon()), { Degraded: False/Recovered });
@@ -44,7 +44,7 @@ fn a_source_that_stays_away_degrades_and_a_source_that_is_back_recovers() {
     };
     let short = plan(&app, &since("2026-01-01T11:56:00Z"), noon());
     assert_conditions!(short, { Ready: True/HelmReleaseReady, Degraded: False/NotDegraded });
-    assert_eq!(short.wake_at, Some("2026-01-01T12:01:00Z".parse().unwrap()));
+    assert_eq!(short.requeue_at, Some("2026-01-01T12:01:00Z".parse().unwrap()));
     let long = plan(&app, &since("2026-01-01T11:55:00Z"), noon());
     assert_conditions!(long, { Ready: True/HelmReleaseReady, Degraded: True/ChartUnreachable });
     assert_conditions!(plan(&after(app, &long), &world, noon()), { Degraded: False/Recovered });

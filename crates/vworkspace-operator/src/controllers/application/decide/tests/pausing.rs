@@ -14,13 +14,13 @@ fn a_change_waits_inside_a_window_and_the_plan_wakes_when_it_closes() {
     let inside = plan(&app, &world, noon());
     assert_conditions!(inside, {
         Suspended: True/MaintenanceWindow, Ready: True/HelmReleaseReady, Reconciling: True/ChangePending });
-    assert_eq!(inside.wake_at, Some("2026-01-01T13:00:00Z".parse().unwrap()));
+    assert_eq!(inside.requeue_at, Some("2026-01-01T13:00:00Z".parse().unwrap()));
     let [release] = inside.children.as_slice() else { panic!("{:?}", inside.children) };
     assert_eq!(release.at("/spec/suspend"), Some(&json!(true)));
 
     let after = plan(&app, &world, "2026-01-01T13:00:00Z".parse().unwrap());
     assert_conditions!(after, { Suspended: False/Active, Ready: False/Upgrading });
-    assert_eq!(after.wake_at, Some("2026-01-02T11:00:00Z".parse().unwrap()));
+    assert_eq!(after.requeue_at, Some("2026-01-02T11:00:00Z".parse().unwrap()));
 }
 
 #[test]

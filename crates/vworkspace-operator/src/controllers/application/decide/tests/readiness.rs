@@ -213,7 +213,7 @@ fn a_certificate_wakes_the_plan_when_it_expires() {
         "status": {"notAfter": "2026-01-02T00:00:00Z", "conditions": [{"type": "Ready", "status": "True"}]}}))
     .unwrap();
     let plan = plan(&app, &World { certificates: Found::Objects(vec![certificate]), ..world }, noon());
-    assert_eq!(plan.wake_at, Some("2026-01-02T00:00:00Z".parse().unwrap()));
+    assert_eq!(plan.requeue_at, Some("2026-01-02T00:00:00Z".parse().unwrap()));
 }
 
 #[test]
