@@ -18,8 +18,8 @@ pub struct Violation {
 pub enum Effect {
     /// An object of this kind has a new version, or is gone.
     Wrote(usize),
-    /// Somebody was faster: the version that the write was locked to is no longer the newest. The plan ends here.
-    Stale,
+    /// Somebody else wrote first: the version that the write was locked to is no longer the newest. The plan ends here.
+    Conflict,
     /// The API server does not want it. Writes that rely on it are left out.
     Refused,
 }

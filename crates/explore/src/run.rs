@@ -302,7 +302,7 @@ impl<'a, M: Model> Run<'a, M> {
                         versions.expected = versions.shots.len() - 1;
                     }
                 }
-                Effect::Stale => return Ok(cut_short(carried.refused)),
+                Effect::Conflict => return Ok(cut_short(carried.refused)),
                 Effect::Refused => {
                     carried.is_complete = false;
                     carried.refused = carried.refused.or(Some(nth));
@@ -437,7 +437,7 @@ impl<'a, M: Model> Run<'a, M> {
 fn told(effect: Effect) -> &'static str {
     match effect {
         Effect::Wrote(_) => "",
-        Effect::Stale => ": refused, somebody was faster",
+        Effect::Conflict => ": refused, somebody else wrote first",
         Effect::Refused => ": refused",
     }
 }

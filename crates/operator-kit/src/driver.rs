@@ -373,7 +373,7 @@ impl<C: Controller> Driver<C> {
         cache.is_some_and(|cache| !expectation.is_met_by(cache))
     }
 
-    /// That somebody was faster is no error: the watch will show it.
+    /// A conflict is no error: the watch will show it.
     fn tell_errors(&self, errors: &[crate::act::Error], pause: Duration) {
         for error in errors.iter().filter(|error| !error.is_stale()) {
             self.shared.metrics.failed(C::NAME, error.category());
@@ -407,8 +407,8 @@ impl<C: Controller> Driver<C> {
         memory.failures = memory.failures.saturating_add(1);
         let pause = backoff::delay(memory.failures, key);
         if outcome.errors.iter().all(crate::act::Error::is_stale) {
-            debug!(reason = %joined(&outcome.errors), "somebody was faster");
-            return (Ended::Stale, Next::By(now + pause));
+            debug!(reason = %joined(&outcome.errors), "a conflict: somebody else wrote first");
+            return (Ended::Conflict, Next::By(now + pause));
         }
         self.tell_errors(&outcome.errors, pause);
         // A refusal that was not known is worth a look at once: the status has to tell it.

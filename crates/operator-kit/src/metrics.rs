@@ -50,8 +50,8 @@ pub(crate) enum Ended {
     Changed,
     /// The caches are older than our own last write.
     Waiting,
-    /// Somebody was faster.
-    Stale,
+    /// Somebody else wrote first.
+    Conflict,
     /// The object cannot be read as what it should be.
     Undecodable,
     /// The object is gone.
@@ -66,7 +66,7 @@ impl Ended {
             Ended::Unchanged => "unchanged",
             Ended::Changed => "changed",
             Ended::Waiting => "waiting",
-            Ended::Stale => "stale",
+            Ended::Conflict => "conflict",
             Ended::Undecodable => "undecodable",
             Ended::Gone => "gone",
             Ended::Error => "error",

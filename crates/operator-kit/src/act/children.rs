@@ -177,7 +177,7 @@ impl Task<'_> {
     }
 }
 
-/// Only an answer that there is no such object says so. A conflict may mean a namesake, or only that somebody was faster:
+/// Only an answer that there is no such object says so. A conflict may mean a namesake, or only that somebody else wrote first:
 /// to wait for the end of an object that is still there would be to wait for ever.
 fn is_gone_already(error: &Error) -> bool {
     matches!(error, Error::Refused { fault: Fault::Gone | Fault::NotInstalled, .. })

@@ -122,7 +122,7 @@ impl Error {
         }
     }
 
-    /// What the next `observe` should know of it; that somebody was faster is no news.
+    /// What the next `observe` should know of it; that somebody else wrote first is no news.
     fn refusal(&self, deed: Deed) -> Option<Refusal> {
         let (object, cause) = match self {
             Error::Conflict { object, .. } | Error::Foreign { object, .. } => (object, Cause::Owned),
@@ -142,7 +142,7 @@ impl Error {
         Some(Refusal { object: object.clone(), deed, cause, message })
     }
 
-    /// Somebody was faster: the watch will show it, and nothing is wrong.
+    /// Somebody else wrote first: the watch will show it, and nothing is wrong.
     pub(crate) fn is_stale(&self) -> bool {
         matches!(
             self,
@@ -392,7 +392,7 @@ enum Knows {
     Well,
     /// It takes the children for applied, or for refused, and they are not: the next plan knows better, and is due at once.
     Better,
-    /// Somebody was faster: the next plan will see who.
+    /// Somebody else wrote first: the next plan will see who.
     Nothing,
 }
 

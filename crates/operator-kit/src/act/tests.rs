@@ -21,7 +21,7 @@ fn a_status_is_written_only_by_a_plan_that_knew_how_its_children_would_fare() {
         ("refused for the first time", &[], Some(away()), Knows::Better),
         ("refused otherwise than before", &known, Some(forbidden), Knows::Better),
         ("done at last", &known, None, Knows::Better),
-        ("somebody was faster", &[], Some(faster), Knows::Nothing),
+        ("somebody else wrote first", &[], Some(faster), Knows::Nothing),
         ("somebody else leads", &[], Some(deposed), Knows::Nothing),
     ];
     for (name, known, refused, expected) in table {

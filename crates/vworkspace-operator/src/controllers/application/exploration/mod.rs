@@ -419,7 +419,7 @@ fn carry_out(world: &mut World, write: &Write) -> Effect {
         Write::HoldFinalizer { lock } | Write::Status { lock, .. } | Write::LetGo { lock }
             if is_locked_out(*lock) =>
         {
-            return Effect::Stale;
+            return Effect::Conflict;
         }
         Write::Source(_) | Write::Release { .. } if world.admission_denies => return Effect::Refused,
         _ => {}
