@@ -9,7 +9,6 @@ use clap::{CommandFactory, Parser, Subcommand};
 use crate::completion::{self, CompletionArgs};
 use crate::exit::Exit;
 use crate::explain::{self, ExplainArgs};
-use crate::paint::Colour;
 use crate::pipe::or_closed;
 use crate::status::{self, StatusArgs};
 
@@ -66,8 +65,8 @@ pub fn main(
         }
     };
     Ok(match &cli.command {
-        Command::Status(args) => status::run(args, out, err, Colour::of_stdout())?,
-        Command::Explain(args) => explain::run(args, out, Colour::of_stdout())?,
+        Command::Status(args) => status::run(args, out, err)?,
+        Command::Explain(args) => explain::run(args, out)?,
         Command::Completion(args) => {
             completion::script(args, Cli::command(), out);
             Exit::AllCurrent

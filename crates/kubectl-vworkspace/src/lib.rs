@@ -6,6 +6,6 @@ pub mod cli;
 pub mod completion;
 pub mod exit;
 pub mod explain;
-pub mod paint;
 pub mod pipe;
 pub mod status;
+pub mod style;

@@ -8,7 +8,6 @@ use std::process::Stdio;
 
 use clap::Parser;
 use kubectl_vworkspace::cli::{Cli, Command};
-use kubectl_vworkspace::paint::Colour;
 use kubectl_vworkspace::status;
 use serde_json::Value;
 
@@ -80,7 +79,7 @@ fn colour_is_as_recorded() {
     let arguments = ["kubectl-vworkspace", "status", "-f", file.to_str().unwrap()];
     let Command::Status(args) = Cli::parse_from(arguments).command else { panic!("not status") };
     let (mut out, mut err) = (Vec::new(), Vec::new());
-    status::run(&args, &mut out, &mut err, Colour::Always).unwrap();
+    status::run(&args, &mut out, &mut err).unwrap();
     assert_golden("shop.colour", &String::from_utf8(out).unwrap());
 }
 
@@ -113,7 +112,10 @@ fn usage_errors_are_told_and_exit_with_3() {
         (&["status", "deploy/web", "-f", "shop.yaml"], "cannot be used with"),
         (&["status", "deploy/web", "pods"], "expected TYPE/NAME, found \"pods\""),
         (&["status", "deploy/web", "--wait=Done"], "invalid value 'Done'"),
-        (&["status", "deploy/web", "--wait", "--timeout", "5"], "expected a duration such as 90s"),
+        (
+            &["status", "deploy/web", "--wait", "--timeout", "5"],
+            "'5' is no duration; expected one such as 30s",
+        ),
         (&["status", "deploy/web"], "failed to find a cluster: expected --kubeconfig"),
         (&["status", "deploy/web", "--wait=notFOUND"], "failed to find a cluster: expected --kubeconfig"),
         (

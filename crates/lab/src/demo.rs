@@ -2,8 +2,8 @@
 //! repaired, removed, and what its status says meanwhile. Commands are shown as they are run.
 
 mod curtain;
-mod paint;
 mod story;
+mod style;
 mod watching;
 
 use std::path::{Path, PathBuf};

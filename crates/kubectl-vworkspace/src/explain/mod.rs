@@ -13,7 +13,6 @@ use clap::{Args, ValueEnum};
 use conditions::Vocabulary;
 
 use crate::exit::Exit;
-use crate::paint::Colour;
 use lookup::{Asked, Refused};
 pub(crate) use lookup::{all_words, candidates};
 
@@ -69,11 +68,11 @@ pub fn vocabularies() -> impl Iterator<Item = &'static Vocabulary> {
 }
 
 /// Writes the explanation to `out`.
-pub fn run(args: &ExplainArgs, out: &mut impl Write, colour: Colour) -> Result<Exit, ExplainError> {
+pub fn run(args: &ExplainArgs, out: &mut impl Write) -> Result<Exit, ExplainError> {
     let asked = if args.all { Asked::everything() } else { lookup::find(&args.words)? };
     match args.output {
         Output::Json => object::write(out, &asked),
-        Output::Text => page::write(out, &asked, colour),
+        Output::Text => page::write(out, &asked),
     }?;
     Ok(Exit::AllCurrent)
 }

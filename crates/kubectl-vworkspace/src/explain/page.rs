@@ -7,22 +7,18 @@ use conditions::{Entry, Origin, TypeListing, Vocabulary};
 use super::lookup::Asked;
 use super::object::meaning;
 use super::vocabularies;
-use crate::paint::{Colour, Tone};
+use crate::style::{DIM, GOOD, STRONG, styled};
 
 /// Where lines of prose are broken.
 const WIDTH: usize = 100;
 
 /// Writes what was asked for as text.
-pub(super) fn write(out: &mut impl Write, asked: &Asked, colour: Colour) -> io::Result<()> {
+pub(super) fn write(out: &mut impl Write, asked: &Asked) -> io::Result<()> {
     match asked {
-        Asked::Kinds => write_kinds(out, colour),
-        Asked::Kind(vocabulary) => write_kind(out, vocabulary, colour),
-        Asked::Types(types) => {
-            write_each(out, types, |out, (of, listing)| write_type(out, of, listing, colour))
-        }
-        Asked::Entries(entries) => {
-            write_each(out, entries, |out, (of, entry)| write_entry(out, of, entry, colour))
-        }
+        Asked::Kinds => write_kinds(out),
+        Asked::Kind(vocabulary) => write_kind(out, vocabulary),
+        Asked::Types(types) => write_each(out, types, |out, (of, listing)| write_type(out, of, listing)),
+        Asked::Entries(entries) => write_each(out, entries, |out, (of, entry)| write_entry(out, of, entry)),
     }
 }
 
@@ -41,14 +37,14 @@ fn write_each<W: Write, T>(
     Ok(())
 }
 
-fn write_kinds(out: &mut impl Write, colour: Colour) -> io::Result<()> {
+fn write_kinds(out: &mut impl Write) -> io::Result<()> {
     let width = vocabularies().map(|of| names(of).len()).max().unwrap_or_default();
     let mut system = "";
     for vocabulary in vocabularies() {
         if vocabulary.system != system {
             let gap = if system.is_empty() { "" } else { "\n" };
             system = vocabulary.system;
-            writeln!(out, "{gap}{}", colour.paint(Tone::Strong, system))?;
+            writeln!(out, "{gap}{}", styled(STRONG, system))?;
         }
         let types: Vec<_> = vocabulary.all_types().map(|listing| listing.name).collect();
         writeln!(out, "  {:width$}  {}", names(vocabulary), types.join(", "))?;
@@ -61,24 +57,24 @@ fn names(vocabulary: &Vocabulary) -> String {
     format!("{} ({})", vocabulary.kind, vocabulary.short_names.join(", "))
 }
 
-fn write_kind(out: &mut impl Write, vocabulary: &'static Vocabulary, colour: Colour) -> io::Result<()> {
-    let title = colour.paint(Tone::Strong, vocabulary.kind);
+fn write_kind(out: &mut impl Write, vocabulary: &'static Vocabulary) -> io::Result<()> {
+    let title = styled(STRONG, vocabulary.kind);
     let short_names = vocabulary.short_names.join(", ");
     writeln!(out, "{title} ({}.{}, {short_names})", vocabulary.plural, vocabulary.group)?;
     for listing in vocabulary.all_types() {
         writeln!(out)?;
-        write_table(out, &listing, colour)?;
+        write_table(out, &listing)?;
     }
     writeln!(out, "\nMore: kubectl vworkspace explain {} TYPE [REASON]", vocabulary.kind)
 }
 
 /// A type with one line per reason.
-fn write_table(out: &mut impl Write, listing: &TypeListing, colour: Colour) -> io::Result<()> {
-    writeln!(out, "{}", colour.paint(Tone::Strong, listing.name))?;
+fn write_table(out: &mut impl Write, listing: &TypeListing) -> io::Result<()> {
+    writeln!(out, "{}", styled(STRONG, listing.name))?;
     write_wrapped(out, "  ", listing.about)?;
     let width = listing.entries.iter().map(|entry| entry.reason.len()).max().unwrap_or_default();
     for entry in &listing.entries {
-        let status = colour.paint(Tone::Dim, format!("{:7}", entry.status));
+        let status = styled(DIM, format!("{:7}", entry.status));
         writeln!(out, "  {status}  {:width$}  {}", entry.reason, in_short(entry))?;
     }
     Ok(())
@@ -95,34 +91,29 @@ pub(super) fn in_short(entry: &Entry) -> String {
 }
 
 /// A type with all that its reasons mean.
-fn write_type(
-    out: &mut impl Write,
-    of: &Vocabulary,
-    listing: &TypeListing,
-    colour: Colour,
-) -> io::Result<()> {
-    writeln!(out, "{} {}", of.kind, colour.paint(Tone::Strong, listing.name))?;
+fn write_type(out: &mut impl Write, of: &Vocabulary, listing: &TypeListing) -> io::Result<()> {
+    writeln!(out, "{} {}", of.kind, styled(STRONG, listing.name))?;
     write_wrapped(out, "  ", listing.about)?;
     for entry in &listing.entries {
-        writeln!(out, "\n  {} {}", entry.status, colour.paint(Tone::Strong, entry.reason))?;
+        writeln!(out, "\n  {} {}", entry.status, styled(STRONG, entry.reason))?;
         write_wrapped(out, "    ", &meaning(entry))?;
     }
     writeln!(out, "\nMore: kubectl vworkspace explain {} {} REASON", of.kind, listing.name)
 }
 
 /// Everything about one reason.
-fn write_entry(out: &mut impl Write, of: &Vocabulary, entry: &Entry, colour: Colour) -> io::Result<()> {
+fn write_entry(out: &mut impl Write, of: &Vocabulary, entry: &Entry) -> io::Result<()> {
     let title = format!("{}={}/{}", entry.type_, entry.status, entry.reason);
-    writeln!(out, "{} {}", of.kind, colour.paint(Tone::Strong, title))?;
+    writeln!(out, "{} {}", of.kind, styled(STRONG, title))?;
     writeln!(out, "\n  What it means")?;
     write_wrapped(out, "    ", &meaning(entry))?;
     writeln!(out, "\n  How to investigate")?;
     for command in entry.investigate {
-        writeln!(out, "    {}", colour.paint(Tone::Good, command))?;
+        writeln!(out, "    {}", styled(GOOD, command))?;
     }
     writeln!(out, "\n  How to resolve it")?;
-    write_fix(out, "    ", entry.resolve, colour)?;
-    writeln!(out, "\n  {}", colour.paint(Tone::Dim, provenance(entry)))
+    write_fix(out, "    ", entry.resolve)?;
+    writeln!(out, "\n  {}", styled(DIM, provenance(entry)))
 }
 
 fn provenance(entry: &Entry) -> String {
@@ -138,10 +129,10 @@ fn provenance(entry: &Entry) -> String {
 }
 
 /// Prose in lines, and each command between backticks whole on a line of its own: it is to be copied.
-fn write_fix(out: &mut impl Write, indent: &str, text: &str, colour: Colour) -> io::Result<()> {
+fn write_fix(out: &mut impl Write, indent: &str, text: &str) -> io::Result<()> {
     for (place, part) in text.split('`').enumerate() {
         if place % 2 == 1 {
-            writeln!(out, "{indent}  {}", colour.paint(Tone::Good, part))?;
+            writeln!(out, "{indent}  {}", styled(GOOD, part))?;
             continue;
         }
         // The full stop of a sentence that ends with a command is none of the command's.

@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum, ValueHint};
 use kstatus::Status;
-
-use super::duration;
+use vworkspace_api::NotADuration;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -83,7 +82,7 @@ pub struct StatusArgs {
     pub wait: Option<Wanted>,
 
     /// How long to wait: 90s, 10m, 1h30m
-    #[arg(long, value_parser = duration::parse, default_value = "5m", requires = "wait")]
+    #[arg(long, value_parser = duration, default_value = "5m", requires = "wait")]
     pub timeout: Duration,
 }
 
@@ -170,5 +169,14 @@ impl From<Wanted> for Status {
             Wanted::Terminating => Status::Terminating,
             Wanted::NotFound => Status::NotFound,
         }
+    }
+}
+
+/// A duration, or `0` as kubectl writes it for "look once".
+fn duration(text: &str) -> Result<Duration, NotADuration> {
+    if text == "0" {
+        Ok(Duration::ZERO)
+    } else {
+        text.parse::<vworkspace_api::Duration>().map(Duration::from)
     }
 }

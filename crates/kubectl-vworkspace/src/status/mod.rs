@@ -4,7 +4,6 @@
 //! show the answers. What an object's status is, crate `kstatus` decides.
 
 pub mod args;
-mod duration;
 pub mod live;
 pub mod read;
 pub mod report;
@@ -19,7 +18,6 @@ use kstatus::Options;
 pub use args::StatusArgs;
 
 use crate::exit::Exit;
-use crate::paint::Colour;
 use live::LiveError;
 use read::Rows;
 use report::Report;
@@ -39,15 +37,10 @@ pub enum StatusError {
 }
 
 /// Writes the status of what `args` names to `out`, problems and progress to `err`.
-pub fn run(
-    args: &StatusArgs,
-    out: &mut impl Write,
-    err: &mut impl Write,
-    colour: Colour,
-) -> Result<Exit, StatusError> {
+pub fn run(args: &StatusArgs, out: &mut impl Write, err: &mut impl Write) -> Result<Exit, StatusError> {
     args.check().map_err(StatusError::Usage)?;
     if args.is_live() {
-        return live::run(args, out, err, colour);
+        return live::run(args, out, err);
     }
     let options = Options { profile: args.profile.into(), now: Timestamp::now() };
     let mut rows = Rows::new(options);
@@ -58,5 +51,5 @@ pub fn run(
         writeln!(err, "error: {problem}")?;
     }
     let refused = if rows.problems.is_empty() { Exit::AllCurrent } else { Exit::Refused };
-    Ok(Report { output: args.output, colour }.write_found(&rows.rows, refused, out)?)
+    Ok(Report { output: args.output }.write_found(&rows.rows, refused, out)?)
 }

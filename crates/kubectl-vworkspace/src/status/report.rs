@@ -8,23 +8,20 @@ use super::args::Output;
 use super::row::Row;
 use super::table;
 use crate::exit::Exit;
-use crate::paint::Colour;
 
 /// How results are shown.
 #[derive(Debug, Clone, Copy)]
 pub struct Report {
     /// The format.
     pub output: Output,
-    /// For tables only.
-    pub colour: Colour,
 }
 
 impl Report {
     /// All rows at once.
     pub fn write(&self, rows: &[Row], out: &mut impl Write) -> io::Result<()> {
         match self.output {
-            Output::Table => table::write(rows, table::Width::Narrow, self.colour, out),
-            Output::Wide => table::write(rows, table::Width::Wide, self.colour, out),
+            Output::Table => table::write(rows, table::Width::Narrow, out),
+            Output::Wide => table::write(rows, table::Width::Wide, out),
             Output::Json => {
                 serde_json::to_writer_pretty(&mut *out, rows)?;
                 writeln!(out)
@@ -48,22 +45,22 @@ impl Report {
     /// What goes before the rows of a stream.
     pub fn write_heading(&self, out: &mut impl Write) -> io::Result<()> {
         match self.output {
-            Output::Table => table::write_heading(table::Width::Narrow, self.colour, out),
-            Output::Wide => table::write_heading(table::Width::Wide, self.colour, out),
+            Output::Table => table::write_heading(table::Width::Narrow, out),
+            Output::Wide => table::write_heading(table::Width::Wide, out),
             Output::Json | Output::Yaml => Ok(()),
         }
     }
 
     /// One row for people, without a line break.
     pub fn line(&self, row: &Row) -> String {
-        table::line(row, self.colour)
+        table::line(row)
     }
 
     /// One row of a stream, without a heading: one line for tables and JSON, a document for YAML.
     pub fn write_change(&self, row: &Row, out: &mut impl Write) -> io::Result<()> {
         match self.output {
-            Output::Table => table::write_line(row, table::Width::Narrow, self.colour, out)?,
-            Output::Wide => table::write_line(row, table::Width::Wide, self.colour, out)?,
+            Output::Table => table::write_line(row, table::Width::Narrow, out)?,
+            Output::Wide => table::write_line(row, table::Width::Wide, out)?,
             Output::Json => {
                 serde_json::to_writer(&mut *out, row)?;
                 writeln!(out)?;

@@ -5,7 +5,8 @@ use std::io::{self, Write};
 use kstatus::Status;
 
 use super::row::Row;
-use crate::paint::{Colour, Tone};
+use crate::style::{BAD, BUSY, GOOD, STRONG, styled};
+use anstyle::Style;
 
 /// How much the table shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,7 +20,7 @@ pub(super) enum Width {
 const BETWEEN: &str = "   ";
 
 /// All rows, columns aligned. The last column is not padded.
-pub(super) fn write(rows: &[Row], width: Width, colour: Colour, out: &mut impl Write) -> io::Result<()> {
+pub(super) fn write(rows: &[Row], width: Width, out: &mut impl Write) -> io::Result<()> {
     if rows.is_empty() {
         return writeln!(out, "No objects found.");
     }
@@ -32,10 +33,10 @@ pub(super) fn write(rows: &[Row], width: Width, colour: Colour, out: &mut impl W
         }
     }
     let headings = headings.iter().map(|heading| (*heading).to_owned()).collect::<Vec<_>>();
-    write_cells(&headings, &widths, out, |_, cell| colour.paint(Tone::Strong, cell).to_string())?;
+    write_cells(&headings, &widths, out, |_, cell| styled(STRONG, cell))?;
     for (row, line) in rows.iter().zip(&lines) {
         write_cells(line, &widths, out, |column, cell| match column {
-            STATUS => colour.paint(tone(row), cell).to_string(),
+            STATUS => styled(style(row), cell),
             _ => cell,
         })?;
     }
@@ -43,27 +44,27 @@ pub(super) fn write(rows: &[Row], width: Width, colour: Colour, out: &mut impl W
 }
 
 /// The heading of a stream.
-pub(super) fn write_heading(width: Width, colour: Colour, out: &mut impl Write) -> io::Result<()> {
+pub(super) fn write_heading(width: Width, out: &mut impl Write) -> io::Result<()> {
     let headings = headings(width).iter().map(|heading| (*heading).to_owned()).collect::<Vec<_>>();
-    write_cells(&headings, &USUAL, out, |_, cell| colour.paint(Tone::Strong, cell).to_string())?;
+    write_cells(&headings, &USUAL, out, |_, cell| styled(STRONG, cell))?;
     out.flush()
 }
 
 /// One row on its own.
-pub(super) fn line(row: &Row, colour: Colour) -> String {
+pub(super) fn line(row: &Row) -> String {
     let title = one_line(&row.title());
     let place =
         if row.namespace.is_empty() { title } else { format!("{}/{title}", one_line(&row.namespace)) };
-    format!("{place}  {}  {}", colour.paint(tone(row), row.status), one_line(&row.text()))
+    format!("{place}  {}  {}", styled(style(row), row.status), one_line(&row.text()))
 }
 
 /// Widths of columns when what is to come is not known.
 const USUAL: [usize; 5] = [12, 32, 11, 24, 40];
 
 /// One row of a stream: columns are as wide as is usual.
-pub(super) fn write_line(row: &Row, width: Width, colour: Colour, out: &mut impl Write) -> io::Result<()> {
+pub(super) fn write_line(row: &Row, width: Width, out: &mut impl Write) -> io::Result<()> {
     write_cells(&cells(row, width), &USUAL, out, |column, cell| match column {
-        STATUS => colour.paint(tone(row), cell).to_string(),
+        STATUS => styled(style(row), cell),
         _ => cell,
     })
 }
@@ -111,11 +112,11 @@ fn write_cells(
     Ok(())
 }
 
-fn tone(row: &Row) -> Tone {
+fn style(row: &Row) -> Style {
     match row.status {
-        Status::Current => Tone::Good,
-        Status::InProgress | Status::Terminating => Tone::Busy,
-        Status::Failed | Status::Unknown | Status::NotFound => Tone::Bad,
+        Status::Current => GOOD,
+        Status::InProgress | Status::Terminating => BUSY,
+        Status::Failed | Status::Unknown | Status::NotFound => BAD,
     }
 }
 

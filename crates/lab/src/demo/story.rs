@@ -3,13 +3,14 @@
 use std::process::Stdio;
 use std::time::Duration;
 
+use anstream::println;
 use anyhow::{Context, Result, bail, ensure};
 use kube::api::{Api, DeleteParams, DynamicObject};
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
 use tokio::time::{Instant, sleep};
 
-use super::paint::{Colour, Tone};
+use super::style::{DIM, GOOD, STRONG, styled};
 use super::watching::Watcher;
 use super::{SECOND, THIRD, plugin_folder};
 use crate::cluster::{Cluster, wait_until};
@@ -27,16 +28,14 @@ pub(super) struct Story<'a> {
     /// The tag of the image that works.
     tag: String,
     named: String,
-    colour: Colour,
     watcher: Watcher,
     acts: usize,
 }
 
 impl<'a> Story<'a> {
     pub(super) fn new(cluster: &'a Cluster, named: &str, tag: String) -> Self {
-        let colour = Colour::of_stdout();
-        let watcher = Watcher::new(instances(cluster), NAME, colour);
-        Self { cluster, tag, named: named.to_owned(), colour, watcher, acts: 0 }
+        let watcher = Watcher::new(instances(cluster), NAME);
+        Self { cluster, tag, named: named.to_owned(), watcher, acts: 0 }
     }
 
     /// Removes what an earlier demo left.
@@ -77,7 +76,7 @@ impl<'a> Story<'a> {
             "Install an application",
             "One object says what to install, from where, and how to tell that it works.",
         );
-        println!("{}\n", self.colour.paint(Tone::Dim, instance.trim_end()));
+        println!("{}\n", styled(DIM, instance.trim_end()));
         self.applied(instance).await?;
         self.show("kubectl get appinst -n demo").await?;
         println!();
@@ -169,11 +168,11 @@ impl<'a> Story<'a> {
 
     fn act(&mut self, title: &str, about: &str) {
         self.acts += 1;
-        println!("\n{}\n{about}\n", self.colour.paint(Tone::Strong, &format!("{}. {title}", self.acts)));
+        println!("\n{}\n{about}\n", styled(STRONG, &format!("{}. {title}", self.acts)));
     }
 
     fn typed(&self, command: &str) {
-        println!("{}", self.colour.paint(Tone::Strong, &format!("$ {command}")));
+        println!("{}", styled(STRONG, &format!("$ {command}")));
     }
 
     /// Shows a command without quotes in it as a user would type it, and its answer. The plugin's exit code tells the
@@ -223,10 +222,7 @@ impl<'a> Story<'a> {
             // A pod of the revision before answers until it has ended.
             if answered.get("message").and_then(Value::as_str) == Some(greeting) {
                 let hostname = answered.get("hostname").and_then(Value::as_str).unwrap_or_default();
-                println!(
-                    "The application answers: {} (pod {hostname})",
-                    self.colour.paint(Tone::Good, greeting)
-                );
+                println!("The application answers: {} (pod {hostname})", styled(GOOD, greeting));
                 return Ok(());
             }
             if Instant::now() > deadline {

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use anstream::println;
+use anstyle::Style;
 use anyhow::{Result, bail};
 use futures::{StreamExt, TryStreamExt};
 use kube::api::{Api, DynamicObject};
@@ -11,7 +13,7 @@ use kube::runtime::watcher::watch_object;
 use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 
-use super::paint::{Colour, Tone};
+use super::style::{BAD, BUSY, DIM, GOOD, styled};
 
 /// Longer than anything here takes on a machine that is busy with other things.
 const PATIENCE: Duration = Duration::from_secs(180);
@@ -23,7 +25,6 @@ const INDENT: usize = 11;
 pub(super) struct Watcher {
     api: Api<DynamicObject>,
     name: String,
-    colour: Colour,
     said: BTreeMap<String, (String, String)>,
     generation: i64,
 }
@@ -37,8 +38,8 @@ struct Line<'a> {
 }
 
 impl Watcher {
-    pub(super) fn new(api: Api<DynamicObject>, name: &str, colour: Colour) -> Self {
-        Self { api, name: name.to_owned(), colour, said: BTreeMap::new(), generation: 0 }
+    pub(super) fn new(api: Api<DynamicObject>, name: &str) -> Self {
+        Self { api, name: name.to_owned(), said: BTreeMap::new(), generation: 0 }
     }
 
     /// Prints what is said from now on until the object's next generation is as wanted. What nobody but a person can put
@@ -70,7 +71,7 @@ impl Watcher {
         while let Some(object) = self.next(&mut seen).await? {
             self.tell(&object, started);
         }
-        println!("{} {}", at(started), self.colour.paint(Tone::Good, "gone"));
+        println!("{} {}", at(started), styled(GOOD, "gone"));
         (self.generation, self.said) = (0, BTreeMap::new());
         Ok(())
     }
@@ -117,7 +118,7 @@ impl Watcher {
 
     fn show(&self, line: &Line<'_>, message: &str, started: Instant) -> String {
         let head = format!("{}={}", line.type_, line.words);
-        let painted = self.colour.paint(tone(line.type_, &line.words), &head);
+        let painted = styled(style(line.type_, &line.words), &head);
         if message.is_empty() {
             return format!("{} {painted}", at(started));
         }
@@ -148,14 +149,12 @@ fn wrapped(text: &str, used: usize) -> String {
     shown
 }
 
-fn tone(type_: &str, words: &str) -> Tone {
+fn style(type_: &str, words: &str) -> Style {
     match (type_, words.split_once('/').unwrap_or_default()) {
-        ("Ready", ("True", _)) | ("Degraded", (_, "Recovered")) => Tone::Good,
-        ("Ready", ("False", "HelmReleaseFailed")) | ("Degraded" | "Stalled" | "Blocked", ("True", _)) => {
-            Tone::Bad
-        }
-        ("Ready", _) | ("Reconciling" | "Suspended" | "Deleting", ("True", _)) => Tone::Busy,
-        _ => Tone::Dim,
+        ("Ready", ("True", _)) | ("Degraded", (_, "Recovered")) => GOOD,
+        ("Ready", ("False", "HelmReleaseFailed")) | ("Degraded" | "Stalled" | "Blocked", ("True", _)) => BAD,
+        ("Ready", _) | ("Reconciling" | "Suspended" | "Deleting", ("True", _)) => BUSY,
+        _ => DIM,
     }
 }
 

@@ -21,7 +21,6 @@ use super::args::StatusArgs;
 use super::report::Report;
 use super::row::Row;
 use crate::exit::Exit;
-use crate::paint::Colour;
 use resource::{Catalogue, Request};
 use target::Target;
 
@@ -79,7 +78,6 @@ pub(super) fn run(
     args: &StatusArgs,
     out: &mut impl Write,
     err: &mut impl Write,
-    colour: Colour,
 ) -> Result<Exit, StatusError> {
     let requests = Request::parse(&args.resources).map_err(LiveError::Arguments)?;
     let runtime =
@@ -87,7 +85,7 @@ pub(super) fn run(
     runtime.block_on(async {
         let mut told = Told { err, refused: Exit::AllCurrent };
         let targets = targets(args, &requests, &mut told).await?;
-        let report = Report { output: args.output, colour };
+        let report = Report { output: args.output };
         let exit = match (args.wait, args.watch) {
             _ if targets.is_empty() => report.write_found(&[], told.refused, out)?,
             (Some(wanted), _) => wait::until(wanted.into(), args, targets, report, out, &mut told).await?,
