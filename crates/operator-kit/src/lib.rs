@@ -36,7 +36,7 @@ pub use object::ObjectKey;
 pub use one_line::one_line;
 pub use operator::{Error, Operator, Settings};
 pub use ownership::Ownership;
-pub use plan::{Absence, Child, Deletion, Dependents, Finalizer, Patch, Plan, ReconcileRequest};
+pub use plan::{Absence, Child, Deletion, Dependents, Finalizer, Patch, Plan, ReconcileRequest, Step};
 pub use poll::{AnyPoll, Poll, Polled};
 pub use product::Product;
 pub use redact::{Quotes, redact};

@@ -63,6 +63,61 @@ impl<S> Plan<S> {
     }
 }
 
+impl<S> Plan<S> {
+    /// What it asks of the API server, in the order in which that is done: whoever comes after a crash can go on. What is so
+    /// already is left out by who carries it out.
+    pub fn steps(&self) -> impl Iterator<Item = Step<'_, S>> {
+        // Named one by one, so that a new part of a plan cannot be forgotten here. The driver takes the rest.
+        let Self {
+            children,
+            creations,
+            patches,
+            deletions,
+            finalizer,
+            gone,
+            status,
+            reconcile_requests,
+            temporary_watches: _,
+            polls: _,
+            requeue_at: _,
+        } = self;
+        let (first, last) = match finalizer {
+            Finalizer::Hold => (Some(Step::Hold), None),
+            Finalizer::Release => (None, Some(Step::LetGo(gone))),
+        };
+        first
+            .into_iter()
+            .chain(children.iter().map(Step::Apply))
+            .chain(creations.iter().map(Step::Create))
+            .chain(patches.iter().map(Step::Patch))
+            .chain(deletions.iter().map(Step::Delete))
+            .chain(reconcile_requests.iter().map(Step::RequestReconcile))
+            .chain(last)
+            .chain([Step::Say(status)])
+    }
+}
+
+/// A part of a plan.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Step<'a, S> {
+    /// The finalizer stands before the first child does.
+    Hold,
+    /// A child must be as described.
+    Apply(&'a Child),
+    /// A child must have been made.
+    Create(&'a Child),
+    /// A change of somebody else's object.
+    Patch(&'a Patch),
+    /// A child must go.
+    Delete(&'a Deletion),
+    /// Another controller is asked to look again.
+    RequestReconcile(&'a ReconcileRequest),
+    /// The finalizer goes when these are gone. If that is done, the object is nobody's to speak of any more.
+    LetGo(&'a [Absence]),
+    /// The status says so.
+    Say(&'a S),
+}
+
 /// What happens to the controller's finalizer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Finalizer {

@@ -9,27 +9,18 @@ use crate::fault::Fault;
 use crate::object::ObjectId;
 use crate::plan::Finalizer;
 
-/// What becomes of the list of finalizers.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Change {
-    /// Ours is put on it.
-    Hold(Vec<String>),
-    /// Ours is taken off it.
-    LetGo(Vec<String>),
-}
-
 /// The list as it should be, if it is not.
-pub(super) fn change(meta: &ObjectMeta, ours: Option<&str>, wanted: Finalizer) -> Option<Change> {
+pub(super) fn change(meta: &ObjectMeta, ours: Option<&str>, wanted: Finalizer) -> Option<Vec<String>> {
     let ours = ours?;
     let current = meta.finalizers.as_deref().unwrap_or_default();
     let is_on = current.iter().any(|known| known == ours);
     match wanted {
         // The API server lets nobody add one to an object that is being deleted.
         Finalizer::Hold if !is_on && meta.deletion_timestamp.is_none() => {
-            Some(Change::Hold(current.iter().cloned().chain([ours.to_owned()]).collect()))
+            Some(current.iter().cloned().chain([ours.to_owned()]).collect())
         }
         Finalizer::Release if is_on => {
-            Some(Change::LetGo(current.iter().filter(|known| *known != ours).cloned().collect()))
+            Some(current.iter().filter(|known| *known != ours).cloned().collect())
         }
         Finalizer::Hold | Finalizer::Release => None,
     }
@@ -128,11 +119,11 @@ mod tests {
     fn finalizers_of_others_stay() {
         let list = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
         let table = [
-            (vec!["x"], Finalizer::Hold, Some(Change::Hold(list(&["x", "ours"])))),
+            (vec!["x"], Finalizer::Hold, Some(list(&["x", "ours"]))),
             (vec!["ours", "x"], Finalizer::Hold, None),
-            (vec!["ours", "x"], Finalizer::Release, Some(Change::LetGo(list(&["x"])))),
+            (vec!["ours", "x"], Finalizer::Release, Some(list(&["x"]))),
             (vec!["x"], Finalizer::Release, None),
-            (vec!["ours"], Finalizer::Release, Some(Change::LetGo(vec![]))),
+            (vec!["ours"], Finalizer::Release, Some(vec![])),
         ];
         for (current, wanted, expected) in table {
             let meta = ObjectMeta { finalizers: Some(list(&current)), ..ObjectMeta::default() };

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::{Deed, Error, difference, finalizer, status};
 use crate::object::{ObjectId, ObjectKey};
 use crate::ownership::Ownership;
-use crate::plan::{Absence, Child, Deletion, Patch, Plan, ReconcileRequest};
+use crate::plan::{Absence, Child, Deletion, Patch, Plan, ReconcileRequest, Step};
 use crate::product::Product;
 
 /// What never changes about a controller's objects.
@@ -134,44 +134,23 @@ pub(crate) fn requests<S: Serialize>(
     plan: &Plan<S>,
     live: &dyn Fn(&ObjectId) -> Option<DynamicObject>,
 ) -> Result<Vec<Request>, Error> {
-    // Named one by one, so that a new part of a plan cannot be forgotten here. The driver takes the rest.
-    let Plan {
-        children,
-        creations,
-        patches,
-        deletions,
-        finalizer,
-        gone,
-        status,
-        reconcile_requests,
-        temporary_watches: _,
-        polls: _,
-        requeue_at: _,
-    } = plan;
-    let status = saying(terms, object, status)?;
-    let finalizers = finalizer::change(&object.metadata, terms.finalizer, *finalizer);
+    let finalizers = finalizer::change(&object.metadata, terms.finalizer, plan.finalizer);
     let mut requests = Vec::new();
-    let mut last = None;
-    match finalizers {
-        Some(finalizer::Change::Hold(finalizers)) => requests.push(Request::Finalizers(finalizers)),
-        Some(finalizer::Change::LetGo(finalizers)) => {
-            let gone = gone.iter().map(|Absence(id)| id.clone()).collect();
-            last = Some(Request::LetGo { gone, finalizers });
-        }
-        None => {}
+    for step in plan.steps() {
+        requests.extend(match step {
+            Step::Hold => finalizers.clone().map(Request::Finalizers),
+            Step::LetGo(gone) => finalizers.clone().map(|finalizers| {
+                let gone = gone.iter().map(|Absence(id)| id.clone()).collect();
+                Request::LetGo { gone, finalizers }
+            }),
+            Step::Apply(child) => apply(terms, object, child, live)?,
+            Step::Create(child) => create(terms, object, child, live)?,
+            Step::Patch(patch) => Some(Request::Patch(patch.clone())),
+            Step::Delete(deletion) => Some(Request::Delete(deletion.clone())),
+            Step::RequestReconcile(request) => annotate(request, live),
+            Step::Say(status) => saying(terms, object, status)?,
+        });
     }
-    for child in children {
-        requests.extend(apply(terms, object, child, live)?);
-    }
-    for child in creations {
-        requests.extend(create(terms, object, child, live)?);
-    }
-    requests.extend(patches.iter().cloned().map(Request::Patch));
-    requests.extend(deletions.iter().cloned().map(Request::Delete));
-    requests
-        .extend(reconcile_requests.iter().filter_map(|reconcile_request| annotate(reconcile_request, live)));
-    requests.extend(last);
-    requests.extend(status);
     Ok(requests)
 }
 

@@ -17,7 +17,7 @@ use std::rc::Rc;
 
 use ::explore::{Dice, Effect, Model, Moves, Violation};
 use conditions::ConditionSet;
-use operator_kit::{Finalizer, Plan};
+use operator_kit::{Child, Plan, Step};
 use vworkspace_api::application_instance::ApplicationInstanceStatus;
 
 use super::polls::chart_archive::ArtifactRef;
@@ -296,44 +296,47 @@ fn writes(plan: &ApplicationPlan, seen: &Look<'_>) -> Vec<Write> {
     let app = seen.app;
     let mut writes = Vec::new();
     let mut lock = app.version;
-    if plan.finalizer == Finalizer::Hold && !app.finalizer && !app.deleting {
-        writes.push(Write::HoldFinalizer { lock });
-        lock += 1;
-    }
-    // The source that only finds out what there is to approve is no part of the model: nobody approves anything in it.
-    let children: Vec<_> =
-        plan.children.iter().filter(|child| child.id().key.name != shown::CANDIDATE).collect();
-    match children.as_slice() {
-        [] => {}
-        [release] => {
-            // Alone it is the release as it stands, suspended or not.
-            let suspend =
-                release.at("/spec/suspend").and_then(serde_json::Value::as_bool).unwrap_or_default();
-            let change = seen.release.map_or(app.spec.change, |live| live.change);
-            writes.extend(apply_release(seen, change, suspend));
-        }
-        _ => {
-            let change = app.spec.change;
-            if seen.source.is_none_or(|live| live.version != change.version) {
-                writes.push(Write::Source(change.version));
+    for step in plan.steps() {
+        match step {
+            Step::Hold if !app.finalizer && !app.deleting => {
+                writes.push(Write::HoldFinalizer { lock });
+                lock += 1;
             }
-            writes.extend(apply_release(seen, change, false));
+            Step::Apply(child) => writes.extend(apply(seen, child)),
+            Step::Delete(_) => {
+                writes.extend(seen.release.map(|release| Write::DeleteRelease { uid: release.uid }));
+            }
+            Step::RequestReconcile(_) => writes.push(reconcile_request(seen)),
+            Step::LetGo(_) if app.finalizer => {
+                writes.push(Write::LetGo { lock });
+                return writes;
+            }
+            Step::Say(status) if differs(app.status.as_deref(), status) => {
+                writes.push(Write::Status { lock, status: Rc::new(as_read_back(status)) });
+            }
+            Step::Hold | Step::LetGo(_) | Step::Say(_) => {}
+            Step::Create(_) | Step::Patch(_) => panic!("no plan for an instance has it: {step:?}"),
         }
-    }
-    if !plan.deletions.is_empty()
-        && let Some(release) = seen.release
-    {
-        writes.push(Write::DeleteRelease { uid: release.uid });
-    }
-    if !plan.reconcile_requests.is_empty() {
-        writes.push(reconcile_request(seen));
-    }
-    if plan.finalizer == Finalizer::Release && app.finalizer {
-        writes.push(Write::LetGo { lock });
-    } else if differs(app.status.as_deref(), &plan.status) {
-        writes.push(Write::Status { lock, status: Rc::new(as_read_back(&plan.status)) });
     }
     writes
+}
+
+fn apply(seen: &Look<'_>, child: &Child) -> Option<Write> {
+    let id = child.id();
+    let change = seen.app.spec.change;
+    match id.resource.kind.as_str() {
+        // The source that only finds out what there is to approve is no part of the model: nobody approves anything in it.
+        _ if id.key.name == shown::CANDIDATE => None,
+        "HelmRelease" => match child.at("/spec/suspend").and_then(serde_json::Value::as_bool) {
+            // As it stands, only suspended or not.
+            Some(suspend) => apply_release(seen, seen.release.map_or(change, |live| live.change), suspend),
+            None => apply_release(seen, change, false),
+        },
+        _ => {
+            let is_so = seen.source.is_some_and(|live| live.version == change.version);
+            (!is_so).then_some(Write::Source(change.version))
+        }
+    }
 }
 
 fn apply_release(seen: &Look<'_>, change: Change, suspend: bool) -> Option<Write> {
