@@ -1,15 +1,16 @@
-//! Which reasons the operator really gives: every condition of every version of an ApplicationInstance that the API server
-//! shows during a test run, with the scenario in whose namespace it was. A documented reason that no scenario produced
-//! fails a full run.
+//! Which reasons the operator really gives: every condition of every version of an object of ours that the API server shows
+//! during a test run, with the scenario in whose namespace it was. A documented reason that no scenario produced fails a
+//! full run, for every kind that has a CRD.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use conditions::{Entry, Kind, Origin};
+use conditions::{Entry, Origin, Vocabulary};
 use futures::StreamExt;
 use kube::ResourceExt;
 use kube::api::{Api, DynamicObject, ListParams};
@@ -19,14 +20,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-use vworkspace_api::application_instance::ApplicationInstance;
 
 use crate::cluster::Cluster;
 use crate::maturity;
 use crate::paths;
 
-const API_VERSION: &str = "apps.vworkspace.io/v1alpha1";
-const KIND: &str = "ApplicationInstance";
+/// Of all our kinds.
+const VERSION: &str = "v1alpha1";
 /// The operator's controllers write as `vworkspace-NAME`. What somebody else wrote proves nothing about them.
 const MANAGERS: &str = "vworkspace-";
 
@@ -58,31 +58,32 @@ impl Produced {
 /// What has been produced so far, for scenarios that ask for something which passes quickly.
 pub(crate) type Seen = watch::Receiver<BTreeSet<Produced>>;
 
-/// Watches all ApplicationInstances for as long as it lives.
+/// The vocabularies of the kinds that the operator looks after: those with a CRD in its chart.
+fn served() -> impl Iterator<Item = &'static Vocabulary> {
+    let folder = paths::workspace().join("charts/vworkspace-operator/files/crds");
+    let all = vworkspace_api::VOCABULARIES.into_iter().chain(kars_api::VOCABULARIES);
+    all.filter(move |of| folder.join(format!("{}.{}.yaml", of.plural, of.group)).exists())
+}
+
+/// Watches all objects of these kinds for as long as it lives.
 pub(crate) struct Recorder {
     seen: Seen,
-    watching: JoinHandle<()>,
+    watching: Vec<JoinHandle<()>>,
 }
 
 impl Recorder {
     /// `scenarios` has the scenario of each namespace. What exists already is of another run and does not count.
     pub(crate) async fn start(cluster: &Cluster, scenarios: BTreeMap<String, &'static str>) -> Result<Self> {
-        let instances = cluster.dynamic(API_VERSION, KIND, None);
-        let old = existing(&instances).await?;
         let (tell, seen) = watch::channel(BTreeSet::new());
-        let watching = tokio::spawn(async move {
-            // A broken watch goes on where it was, so nothing is missed.
-            let events = watcher(instances, watcher::Config::default()).backoff(AtOnce);
-            let objects = events.touched_objects().filter_map(async |object| object.ok());
-            let mut objects = pin!(objects);
-            while let Some(object) = objects.next().await {
-                let is_old = object.uid().is_some_and(|uid| old.contains(&uid));
-                let scenario = object.namespace().and_then(|namespace| scenarios.get(&namespace));
-                let said = scenario.filter(|_| !is_old).map(|name| said(&object, name));
-                tell.send_if_modified(|known| add(known, said.unwrap_or_default()));
-            }
-        });
-        Ok(Self { seen, watching })
+        let (tell, scenarios) = (Arc::new(tell), Arc::new(scenarios));
+        let mut recorder = Self { seen, watching: Vec::new() };
+        for Vocabulary { group, kind, .. } in served() {
+            let objects = cluster.dynamic(&format!("{group}/{VERSION}"), kind, None);
+            let old = existing(&objects, kind).await?;
+            let (tell, scenarios) = (Arc::clone(&tell), Arc::clone(&scenarios));
+            recorder.watching.push(tokio::spawn(record(objects, kind, old, scenarios, tell)));
+        }
+        Ok(recorder)
     }
 
     pub(crate) fn seen(&self) -> Seen {
@@ -97,7 +98,26 @@ impl Recorder {
 
 impl Drop for Recorder {
     fn drop(&mut self) {
-        self.watching.abort();
+        self.watching.iter().for_each(JoinHandle::abort);
+    }
+}
+
+async fn record(
+    objects: Api<DynamicObject>,
+    kind: &'static str,
+    old: BTreeSet<String>,
+    scenarios: Arc<BTreeMap<String, &'static str>>,
+    tell: Arc<watch::Sender<BTreeSet<Produced>>>,
+) {
+    // A broken watch goes on where it was, so nothing is missed.
+    let events = watcher(objects, watcher::Config::default()).backoff(AtOnce);
+    let objects = events.touched_objects().filter_map(async |object| object.ok());
+    let mut objects = pin!(objects);
+    while let Some(object) = objects.next().await {
+        let is_old = object.uid().is_some_and(|uid| old.contains(&uid));
+        let scenario = object.namespace().and_then(|namespace| scenarios.get(&namespace));
+        let said = scenario.filter(|_| !is_old).map(|name| said(&object, kind, name));
+        tell.send_if_modified(|known| add(known, said.unwrap_or_default()));
     }
 }
 
@@ -123,16 +143,18 @@ fn add(known: &mut BTreeSet<Produced>, said: Vec<Produced>) -> bool {
     known.len() > before
 }
 
-async fn existing(instances: &Api<DynamicObject>) -> Result<BTreeSet<String>> {
-    match instances.list(&ListParams::default()).await {
+async fn existing(objects: &Api<DynamicObject>, kind: &str) -> Result<BTreeSet<String>> {
+    match objects.list(&ListParams::default()).await {
         Ok(known) => Ok(known.iter().filter_map(ResourceExt::uid).collect()),
         Err(kube::Error::Api(status)) if status.code == 404 => Ok(BTreeSet::new()),
-        Err(error) => Err(error).context("failed to list the ApplicationInstances that exist already"),
+        Err(error) => {
+            Err(error).with_context(|| format!("failed to list objects of kind {kind} that exist already"))
+        }
     }
 }
 
 /// What an object's conditions say, if the operator wrote them.
-fn said(object: &DynamicObject, scenario: &str) -> Vec<Produced> {
+fn said(object: &DynamicObject, kind: &str, scenario: &str) -> Vec<Produced> {
     let mut writers = object
         .managed_fields()
         .iter()
@@ -146,7 +168,7 @@ fn said(object: &DynamicObject, scenario: &str) -> Vec<Produced> {
         condition.get(field).and_then(Value::as_str).unwrap_or_default().to_owned()
     };
     let told = conditions.into_iter().flatten().map(|condition| Produced {
-        kind: KIND.to_owned(),
+        kind: kind.to_owned(),
         type_: text(condition, "type"),
         status: text(condition, "status"),
         reason: text(condition, "reason"),
@@ -201,23 +223,26 @@ pub(crate) fn text(produced: &BTreeSet<Produced>) -> Result<String> {
 /// The gate of a full run: every documented reason was produced, and the committed snapshot says so.
 pub(crate) fn check(produced: &BTreeSet<Produced>) -> Result<()> {
     let snapshot = maturity::snapshot()?;
-    let missing = uncovered(produced, Origin::Contract);
-    let ours = uncovered(produced, Origin::Extension);
-    if !ours.is_empty() {
-        println!("     not produced, and not of the published contract: {}", listed(&ours));
-    }
-    if !missing.is_empty() {
-        let told: Vec<String> = missing.iter().map(|entry| line(entry, &snapshot)).collect();
-        bail!("no scenario produced these documented reasons of {KIND}:\n{}", told.join("\n"));
+    for of in served() {
+        let kind = of.kind;
+        let missing = uncovered(of, produced, Origin::Contract);
+        let extensions = uncovered(of, produced, Origin::Extension);
+        if !extensions.is_empty() {
+            let listed = listed(&extensions);
+            println!("     {kind}: not produced, and not of the published contract: {listed}");
+        }
+        if !missing.is_empty() {
+            let told: Vec<String> = missing.iter().map(|entry| line(kind, entry, &snapshot)).collect();
+            bail!("no scenario produced these documented reasons of {kind}:\n{}", told.join("\n"));
+        }
     }
     maturity::check(&snapshot, produced)
 }
 
-/// Rows of the kind's own tables that nothing produced. `Stalled` follows from the others and is not among them.
-fn uncovered(produced: &BTreeSet<Produced>, origin: Origin) -> Vec<Entry> {
-    let tables = ApplicationInstance::VOCABULARY.types.iter();
-    let rows = tables.flat_map(|table| table.entries).filter(|entry| entry.origin == origin);
-    rows.filter(|entry| !produced.iter().any(|one| one.is(KIND, entry))).copied().collect()
+/// Entries of the kind's own types that nothing produced. `Stalled` follows from the others and is not among them.
+fn uncovered(of: &Vocabulary, produced: &BTreeSet<Produced>, origin: Origin) -> Vec<Entry> {
+    let entries = of.types.iter().flat_map(|type_| type_.entries).filter(|entry| entry.origin == origin);
+    entries.filter(|entry| !produced.iter().any(|one| one.is(of.kind, entry))).copied().collect()
 }
 
 fn listed(entries: &[Entry]) -> String {
@@ -230,10 +255,10 @@ fn words(entry: &Entry) -> String {
 }
 
 /// A missing reason, and what to run: the scenario that produced it when the snapshot was taken.
-fn line(entry: &Entry, snapshot: &BTreeSet<Produced>) -> String {
-    let known = snapshot.iter().find(|one| one.is(KIND, entry));
+fn line(kind: &str, entry: &Entry, snapshot: &BTreeSet<Produced>) -> String {
+    let known = snapshot.iter().find(|one| one.is(kind, entry));
     let run = known.map_or_else(
-        || "no scenario shows it yet; add one below crates/lab/src/scenario/application".to_owned(),
+        || "no scenario shows it yet; add one below crates/lab/src/scenario".to_owned(),
         |known| format!("run: cargo lab test {}", known.scenario),
     );
     format!("  {:<45} {run}", words(entry))
@@ -243,12 +268,13 @@ fn line(entry: &Entry, snapshot: &BTreeSet<Produced>) -> String {
 pub(crate) fn summary(produced: &BTreeSet<Produced>) -> Result<String> {
     let snapshot = maturity::snapshot()?;
     let mut lines = Vec::new();
-    for (origin, whose) in [(Origin::Contract, "documented"), (Origin::Extension, "added by us")] {
-        let tables = ApplicationInstance::VOCABULARY.types.iter();
-        let all = tables.flat_map(|table| table.entries).filter(|entry| entry.origin == origin).count();
-        let missing = uncovered(produced, origin);
-        lines.push(format!("{KIND}, {whose}: {} of {all} produced", all - missing.len()));
-        lines.extend(missing.iter().map(|entry| line(entry, &snapshot)));
+    let origins = [(Origin::Contract, "documented"), (Origin::Extension, "extensions")];
+    for (of, (origin, whose)) in served().flat_map(|of| origins.map(|origin| (of, origin))) {
+        let entries = of.types.iter().flat_map(|type_| type_.entries);
+        let all = entries.filter(|entry| entry.origin == origin).count();
+        let missing = uncovered(of, produced, origin);
+        lines.push(format!("{}, {whose}: {} of {all} produced", of.kind, all - missing.len()));
+        lines.extend(missing.iter().map(|entry| line(of.kind, entry, &snapshot)));
     }
     Ok(lines.join("\n") + "\n")
 }
@@ -257,7 +283,12 @@ pub(crate) fn summary(produced: &BTreeSet<Produced>) -> Result<String> {
 mod tests {
     use super::*;
     use crate::scenario;
+    use conditions::Kind;
     use serde_json::json;
+    use vworkspace_api::application_instance::ApplicationInstance;
+
+    const KIND: &str = "ApplicationInstance";
+    const OF: &Vocabulary = ApplicationInstance::VOCABULARY;
 
     fn instance(status_managers: &[&str]) -> DynamicObject {
         let managers: Vec<Value> = status_managers
@@ -265,7 +296,7 @@ mod tests {
             .map(|manager| json!({"manager": manager, "operation": "Apply", "subresource": "status"}))
             .collect();
         serde_json::from_value(json!({
-            "apiVersion": API_VERSION, "kind": KIND,
+            "apiVersion": "apps.vworkspace.io/v1alpha1", "kind": KIND,
             "metadata": {"name": "shop", "namespace": "there", "managedFields": managers},
             "status": {"conditions": [
                 {"type": "Ready", "status": "False", "reason": "Installing", "message": "x"},
@@ -287,17 +318,23 @@ mod tests {
     fn what_the_operator_says_counts_for_the_scenario() {
         let expected =
             vec![row("Ready", "False", "Installing", "it"), row("Blocked", "False", "NotBlocked", "it")];
-        assert_eq!(said(&instance(&["vworkspace-application"]), "it"), expected);
+        assert_eq!(said(&instance(&["vworkspace-application"]), KIND, "it"), expected);
     }
 
     #[test]
     fn a_status_that_somebody_else_has_a_hand_in_proves_nothing() {
-        assert!(said(&instance(&["vworkspace-application", "kubectl-edit"]), "it").is_empty());
+        assert!(said(&instance(&["vworkspace-application", "kubectl-edit"]), KIND, "it").is_empty());
+    }
+
+    #[test]
+    fn a_kind_counts_from_its_crd_on() {
+        let kinds: Vec<&str> = served().map(|of| of.kind).collect();
+        assert_eq!(kinds, [KIND]);
     }
 
     #[test]
     fn every_documented_reason_counts_and_stalled_does_not() {
-        let missing = uncovered(&BTreeSet::new(), Origin::Contract);
+        let missing = uncovered(OF, &BTreeSet::new(), Origin::Contract);
         assert_eq!(missing.len(), 31);
         assert!(missing.iter().all(|entry| entry.type_ != "Stalled"));
     }
@@ -305,7 +342,7 @@ mod tests {
     #[test]
     fn a_reason_that_was_produced_is_not_missing_and_one_of_another_status_or_kind_is() {
         let installing = |produced: Produced| {
-            let missing = uncovered(&BTreeSet::from([produced]), Origin::Contract);
+            let missing = uncovered(OF, &BTreeSet::from([produced]), Origin::Contract);
             missing.iter().any(|entry| entry.reason == "Installing")
         };
         assert!(!installing(row("Ready", "False", "Installing", "it")));
@@ -318,11 +355,11 @@ mod tests {
 
     #[test]
     fn a_missing_reason_is_told_with_the_command_that_showed_it_before() {
-        let missing = uncovered(&BTreeSet::new(), Origin::Contract);
+        let missing = uncovered(OF, &BTreeSet::new(), Origin::Contract);
         let ready = missing.iter().find(|entry| entry.reason == "HelmReleaseReady").expect("a row");
         let known = BTreeSet::from([row("Ready", "True", "HelmReleaseReady", "application_life")]);
-        assert!(line(ready, &known).ends_with("run: cargo lab test application_life"));
-        assert!(line(ready, &BTreeSet::new()).contains("add one below crates/lab/src/scenario/application"));
+        assert!(line(KIND, ready, &known).ends_with("run: cargo lab test application_life"));
+        assert!(line(KIND, ready, &BTreeSet::new()).contains("add one below crates/lab/src/scenario"));
     }
 
     #[test]

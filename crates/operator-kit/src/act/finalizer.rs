@@ -19,9 +19,7 @@ pub(super) fn change(meta: &ObjectMeta, ours: Option<&str>, wanted: Finalizer) -
         Finalizer::Hold if !is_on && meta.deletion_timestamp.is_none() => {
             Some(current.iter().cloned().chain([ours.to_owned()]).collect())
         }
-        Finalizer::Release if is_on => {
-            Some(current.iter().filter(|known| *known != ours).cloned().collect())
-        }
+        Finalizer::Release if is_on => Some(current.iter().filter(|known| *known != ours).cloned().collect()),
         Finalizer::Hold | Finalizer::Release => None,
     }
 }
