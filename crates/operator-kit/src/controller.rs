@@ -8,12 +8,13 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use kube::Resource;
-use kube::api::DynamicObject;
+use kube::api::{DynamicObject, ObjectMeta};
 use kube::core::ApiResource;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::act::Refusal;
+use crate::cache::incoming::Incoming;
 use crate::cache::{Caches, Found, Sight};
 use crate::driver::Trigger;
 use crate::object::{ObjectKey, resource_of};
@@ -246,15 +247,15 @@ impl Watches {
 
 impl Concerns {
     /// What to look at after a change of `seen`.
-    pub(crate) fn triggers(&self, seen: &DynamicObject, caches: &Caches) -> Vec<Trigger> {
+    pub(crate) fn triggers(&self, seen: &Incoming, caches: &Caches) -> Vec<Trigger> {
         let objects = match self {
-            Concerns::Itself => vec![ObjectKey::of(seen)],
-            Concerns::NamedBy(label) => named_by(label, seen).into_iter().collect(),
+            Concerns::Itself => vec![ObjectKey::of(&seen.head)],
+            Concerns::NamedBy(label) => named_by(label, &seen.head.metadata).into_iter().collect(),
             Concerns::Owned(ownership) => {
-                let owners = ownership.owners_of(&seen.metadata);
+                let owners = ownership.owners_of(&seen.head.metadata);
                 owners.into_iter().flat_map(|uid| caches.own_named(&uid_key(uid))).collect()
             }
-            Concerns::Mapped(mapping) => mapping(seen, caches),
+            Concerns::Mapped(mapping) => mapping(seen.whole(), caches),
             Concerns::Everything => return vec![Trigger::Everything],
         };
         objects.into_iter().map(Trigger::Object).collect()
@@ -275,7 +276,7 @@ fn uid_key(uid: &str) -> ObjectKey {
     ObjectKey { namespace: None, name: uid.to_owned() }
 }
 
-fn named_by(label: &str, seen: &DynamicObject) -> Option<ObjectKey> {
-    let name = seen.metadata.labels.as_ref()?.get(label)?.clone();
-    Some(ObjectKey { namespace: seen.metadata.namespace.clone(), name })
+fn named_by(label: &str, seen: &ObjectMeta) -> Option<ObjectKey> {
+    let name = seen.labels.as_ref()?.get(label)?.clone();
+    Some(ObjectKey { namespace: seen.namespace.clone(), name })
 }

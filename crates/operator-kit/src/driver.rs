@@ -244,8 +244,8 @@ impl<C: Controller> Driver<C> {
             return (Ended::Gone, Next::Never);
         };
         // Of one that nobody can read at least the head is there.
-        let object = match kept.head() {
-            Ok(object) => object,
+        let object = match kept.incoming() {
+            Ok(incoming) => incoming.with_status(),
             Err(error) => {
                 note_unreadable(&kept.version, &error, memory);
                 return (Ended::Undecodable, Next::By(Instant::now() + RESYNC));

@@ -5,7 +5,7 @@ use kube::core::Request;
 use kube::core::request::Error as Unbuildable;
 use kube::{Client, Resource};
 
-use crate::cache::incoming::{Page, head};
+use crate::cache::incoming::{Incoming, Page};
 use crate::object::ObjectId;
 
 /// A request that is ready to be sent, or why it is not.
@@ -19,7 +19,7 @@ pub(super) fn request(id: &ObjectId) -> Request {
 /// What the API server has after a write. Of an object that is gone by it that is a Status, without a version.
 pub(super) async fn send(client: &Client, request: Prepared) -> kube::Result<ObjectMeta> {
     let text = client.request_text(request.map_err(kube::Error::BuildRequest)?).await?;
-    head(&text).map(|object| object.metadata).map_err(kube::Error::SerdeError)
+    Incoming::read(&text).map(|incoming| incoming.head.metadata).map_err(kube::Error::SerdeError)
 }
 
 /// What the API server has. That it does not know the kind is an error.
@@ -37,5 +37,5 @@ pub(super) async fn find_listed(client: &Client, id: &ObjectId) -> kube::Result<
     let text = client.request_text(listed).await?;
     let page: Page = serde_json::from_str(&text).map_err(kube::Error::SerdeError)?;
     let Some(item) = page.items.iter().flatten().next() else { return Ok(None) };
-    head(item.get()).map(|object| Some(object.metadata)).map_err(kube::Error::SerdeError)
+    Incoming::read(item.get()).map(|incoming| Some(incoming.head.metadata)).map_err(kube::Error::SerdeError)
 }

@@ -10,7 +10,7 @@ use lz4_flex::block::{compress_with_dict, decompress_with_dict};
 use serde::de::{DeserializeOwned, Error as _};
 use serde_json::Value;
 
-use super::incoming::{self, Incoming};
+use super::incoming::Incoming;
 use crate::object::ObjectKey;
 
 /// The packer looks back no further.
@@ -38,8 +38,12 @@ impl Kept {
 
     /// Reads as much of it as can be read.
     pub(crate) fn head(&self) -> Result<DynamicObject, serde_json::Error> {
-        let text = self.text()?;
-        serde_json::from_slice(&text).or_else(|_| incoming::head(&String::from_utf8_lossy(&text)))
+        self.incoming().map(|incoming| incoming.whole().clone())
+    }
+
+    /// As it came.
+    pub(crate) fn incoming(&self) -> Result<Incoming, serde_json::Error> {
+        Incoming::read(&String::from_utf8_lossy(&self.text()?))
     }
 
     fn text(&self) -> Result<Vec<u8>, serde_json::Error> {
@@ -73,15 +77,12 @@ impl Packer {
         Self { sample: Mutex::new(Arc::from([])) }
     }
 
-    pub(crate) fn pack(&self, Incoming { object, text }: &Incoming, names: Vec<ObjectKey>) -> Kept {
-        let text = match text {
-            Some(text) => text.as_bytes().to_vec(),
-            // What came as JSON can be written as JSON.
-            None => serde_json::to_vec(object).unwrap_or_default(),
-        };
+    pub(crate) fn pack(&self, incoming: &Incoming, names: Vec<ObjectKey>) -> Kept {
+        // What came as JSON can be written as JSON.
+        let text = incoming.text().unwrap_or_default();
         let sample = self.sample_for(&text);
         Kept {
-            version: object.metadata.resource_version.as_deref().unwrap_or_default().into(),
+            version: incoming.head.metadata.resource_version.as_deref().unwrap_or_default().into(),
             names: names.into(),
             packed: compress_with_dict(&text, &sample).into(),
             length: text.len(),
@@ -160,7 +161,7 @@ mod tests {
 
     #[test]
     fn of_what_cannot_be_read_the_head_is_known_and_why_it_cannot() {
-        let incoming = Incoming::read(&incoming::tests::deep("a", "7")).unwrap();
+        let incoming = Incoming::read(&crate::cache::incoming::tests::deep("a", "7")).unwrap();
         let kept = Packer::new().pack(&incoming, Vec::new());
         assert_eq!(kept.head().unwrap().metadata.name.as_deref(), Some("a"));
         let told = kept.read::<DynamicObject>().unwrap_err().to_string();

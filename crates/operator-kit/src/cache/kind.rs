@@ -236,7 +236,7 @@ impl KindCache {
     /// One object of the list.
     pub(crate) fn list_item(&self, part: &Part, incoming: &Incoming) {
         let kept = self.pack(incoming);
-        self.write().part(part).incoming.insert(ObjectKey::of(&incoming.object), kept);
+        self.write().part(part).incoming.insert(ObjectKey::of(&incoming.head), kept);
     }
 
     /// The list is complete and shows everything up to its version: tells what differs from before, also what is gone.
@@ -278,7 +278,7 @@ impl KindCache {
         let kept = self.pack(incoming);
         let mut contents = self.write();
         contents.part(part).reach(&kept.version);
-        contents.insert(ObjectKey::of(&incoming.object), kept);
+        contents.insert(ObjectKey::of(&incoming.head), kept);
     }
 
     /// A watch shows that an object is gone.
@@ -289,7 +289,7 @@ impl KindCache {
     }
 
     fn pack(&self, incoming: &Incoming) -> Arc<Kept> {
-        let names = self.names.iter().flat_map(|names| names(&incoming.object)).collect();
+        let names = self.names.iter().flat_map(|names| names(incoming.whole())).collect();
         Arc::new(self.packer.pack(incoming, names))
     }
 

@@ -48,7 +48,7 @@ pub(crate) struct KindWatch {
     pub(crate) cache: Arc<KindCache>,
     pub(crate) importance: Importance,
     /// Called for each object that is new, changed or gone.
-    pub(crate) changed: Box<dyn Fn(&DynamicObject) + Send + Sync>,
+    pub(crate) changed: Box<dyn Fn(&Incoming) + Send + Sync>,
     /// Called when the kind appears, with all its objects, or disappears: that may be about any object.
     pub(crate) appeared: Box<dyn Fn() + Send + Sync>,
 }
@@ -217,8 +217,7 @@ impl KindWatch {
             });
         }
         let incoming = Incoming::read(object.get())?;
-        let Some(version) =
-            incoming.object.metadata.resource_version.clone().filter(|known| !known.is_empty())
+        let Some(version) = incoming.head.metadata.resource_version.clone().filter(|known| !known.is_empty())
         else {
             // From where it could go on is not known.
             return Ok(Taken::Expired);
@@ -226,12 +225,12 @@ impl KindWatch {
         match event {
             "BOOKMARK" => self.cache.reached(&self.part, &version),
             "DELETED" => {
-                self.cache.remove(&self.part, &incoming.object);
-                (self.changed)(&incoming.object);
+                self.cache.remove(&self.part, &incoming.head);
+                (self.changed)(&incoming);
             }
             _ => {
                 self.cache.put(&self.part, &incoming);
-                (self.changed)(&incoming.object);
+                (self.changed)(&incoming);
             }
         }
         Ok(Taken::Reached(version))
@@ -276,8 +275,8 @@ impl KindWatch {
     }
 
     fn tell_changed(&self, changed: &[Arc<Kept>]) {
-        for object in changed.iter().filter_map(|kept| kept.head().ok()) {
-            (self.changed)(&object);
+        for incoming in changed.iter().filter_map(|kept| kept.incoming().ok()) {
+            (self.changed)(&incoming);
         }
     }
 
