@@ -200,9 +200,9 @@ fn json_of_all_is_one_element_per_kind_type_status_and_reason() {
     distinct.sort();
     distinct.dedup();
     assert_eq!(distinct.len(), keys.len());
-    let of_seed =
-        |system: &str| keys.iter().filter(|key| key.starts_with(system) && key.ends_with("seed")).count();
-    assert_eq!((of_seed("vworkspace"), of_seed("kars")), (31 + 19 + 16, 89));
+    let of_contract =
+        |system: &str| keys.iter().filter(|key| key.starts_with(system) && key.ends_with("contract")).count();
+    assert_eq!((of_contract("vworkspace"), of_contract("kars")), (31 + 19 + 16, 89));
     for element in &all {
         assert!(!text(element, "meaning").is_empty() && !text(element, "resolve").is_empty());
         assert!(!element["investigate"].as_array().expect("an array").is_empty());

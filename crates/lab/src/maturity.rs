@@ -204,7 +204,7 @@ mod tests {
     fn a_page_names_the_scenario_or_says_not_yet() {
         let page = page(&BTreeSet::from([row("HelmReleaseReady", "it_is_installed")]));
         assert!(page.contains("| True | `HelmReleaseReady` | documented | `it_is_installed` |"), "{page}");
-        assert!(page.contains("| True | `Placeholder` | ours | not yet |"));
+        assert!(page.contains("| True | `Placeholder` | extension | not yet |"));
         assert!(page.contains("| [ApplicationInstance](#applicationinstance) | 31 | 1 |"));
     }
 }

@@ -7,11 +7,11 @@ use jiff::Timestamp;
 pub const AT: Moment = Moment { generation: 1, now: Timestamp::UNIX_EPOCH };
 
 /// A set to be filled from left to right.
-pub struct Verdict<K>(ConditionSet<K>);
+pub struct Said<K>(ConditionSet<K>);
 
-impl<K: Kind> Verdict<K> {
+impl<K: Kind> Said<K> {
     pub fn nothing() -> Self {
-        Verdict(ConditionSet::new())
+        Said(ConditionSet::new())
     }
 
     pub fn and(mut self, reason: impl Reason<Kind = K>) -> Self {

@@ -20,8 +20,8 @@ fn watch(selection: Selection) -> (KindWatch, Arc<Mutex<Vec<String>>>) {
         cache: Arc::new(KindCache::of_parts([None])),
         importance: Importance::Other,
         changed: Box::new(move |object| {
-            let version = object.metadata.resource_version.as_deref().unwrap_or_default();
-            changed.lock().unwrap().push(format!("{} {version}", ObjectKey::of(object).name));
+            let version = object.head.metadata.resource_version.as_deref().unwrap_or_default();
+            changed.lock().unwrap().push(format!("{} {version}", ObjectKey::of(&object.head).name));
         }),
         appeared: Box::new(move || appeared.lock().unwrap().push("appeared".to_owned())),
     };

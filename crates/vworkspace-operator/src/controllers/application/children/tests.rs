@@ -143,11 +143,11 @@ fn the_chart_that_was_approved_is_pinned_as_long_as_the_change_is_asked_for() {
 #[test]
 fn only_a_chart_of_a_registry_has_a_candidate_and_no_release_refers_to_it() {
     let mut app = instance();
-    let desired = desired(&app);
-    let (candidate, children) = (desired.candidate().unwrap(), desired.children());
+    let own = desired(&app);
+    let (candidate, children) = (own.candidate().unwrap(), own.children());
     assert_eq!(candidate.id().to_string(), "OCIRepository shop/web-candidate");
     assert_eq!(candidate.at("/spec"), children[0].at("/spec"));
-    assert_eq!(candidate.annotation(SOURCE.annotation), desired.source());
+    assert_eq!(candidate.annotation(SOURCE.annotation), own.source());
     assert_eq!(children[1].at("/spec/chartRef/name").unwrap(), "web");
     for chart in [
         json!({"sourceType": "helm", "url": "https://charts.example", "name": "web", "version": "1.2.0"}),

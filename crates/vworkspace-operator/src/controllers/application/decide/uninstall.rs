@@ -13,7 +13,7 @@ use vworkspace_api::application_instance::{
 use super::chart_source::{SourceTrouble, source_trouble};
 use super::quoting::said;
 use super::status::{History, forget, moment, unblocked};
-use super::{pause, state};
+use super::{pause, release_state};
 use crate::controllers::application::OWNER_LABEL;
 use crate::controllers::application::children::{self, Suspension};
 use crate::controllers::application::leftovers::{Leftovers, described};
