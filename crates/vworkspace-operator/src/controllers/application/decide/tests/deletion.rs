@@ -30,6 +30,17 @@ fn deletion_deletes_the_release_waits_for_flux_and_lets_go() {
     let later = plan(&app, &World { release: Sight::Present(busy), ..known.clone() }, noon());
     assert!(deleting(&later).ends_with(&format!("when it has ended what it does: {running}")));
 
+    let Sight::Present(mut failed) = known.release.clone() else { panic!("no release") };
+    failed.status.conditions = says(&[("Ready", "False", "UninstallFailed", "a hook failed")]);
+    let failed = plan(&app, &World { release: Sight::Present(failed), ..known.clone() }, noon());
+    assert_eq!(deleting(&failed), "Flux tries again: a hook failed");
+    let Sight::Present(mut large) = known.release.clone() else { panic!("no release") };
+    let entries = serde_json::json!([{"id": "shop_web__Service"}, {"id": "shop_web_example.org_Queue"}]);
+    large.status.inventory.entries = serde_json::from_value(entries).unwrap();
+    let large = plan(&app, &World { release: Sight::Present(large), ..known.clone() }, noon());
+    let expected = "Flux is uninstalling the release. Objects of these kinds are not waited for: Queue.";
+    assert_eq!(deleting(&large), expected);
+
     let done = plan(&app, &World { release: Sight::Absent, ..known.clone() }, noon());
     assert_eq!((done.deletions.len(), done.finalizer), (0, Finalizer::Release));
     assert!(done.gone.contains(&Absence::of::<HelmRelease>(ObjectKey::namespaced("shop", "web"))));
