@@ -155,18 +155,37 @@ fn what_cannot_be_seen_is_not_gone_unless_the_whole_namespace_goes() {
 }
 
 #[test]
-fn what_is_gone_with_its_whole_namespace_is_not_asked_for_once_more() {
-    let (app, known) = running();
-    let app = deleted(app);
-    let namespace = crate::controllers::application::looking::namespace(&app).unwrap();
-    let gone = World { release: Sight::Absent, own_sources: Ok(Vec::new()), ..known };
-    for has_rights_in_namespace_only in [false, true] {
-        let gone = World { has_rights_in_namespace_only, ..gone.clone() };
-        let asked = plan(&app, &gone, noon());
-        assert_eq!((asked.finalizer, asked.gone.len()), (Finalizer::Release, 4));
-        assert_eq!(asked.interests.contains(&namespace), has_rights_in_namespace_only, "it may be refused");
-        let left = plan(&app, &World { is_namespace_ending: true, ..gone }, noon());
-        assert_eq!((left.finalizer, left.gone.len()), (Finalizer::Release, 0));
+fn what_is_gone_is_left_to_an_ending_namespace_only_where_we_may_not_ask_for_it() {
+    let refusal = |cause: Cause| Refusal {
+        object: "HelmRelease shop/web".to_owned(),
+        deed: Deed::Clear,
+        cause,
+        message: String::new(),
+    };
+    for policy in [DeletionPolicy::Delete, DeletionPolicy::Orphan] {
+        let (app, known) = running();
+        let app = deleted(edited(app, |app| app.spec.deletion_policy = policy));
+        let namespace = crate::controllers::application::looking::namespace(&app).unwrap();
+        let gone = World {
+            release: Sight::Absent,
+            own_sources: Ok(Vec::new()),
+            has_rights_in_namespace_only: true,
+            ..known.clone()
+        };
+        let table = [
+            ("nothing was refused", vec![], false, 4),
+            ("nothing was refused", vec![], true, 4),
+            ("it is still there", vec![refusal(Cause::StillThere)], true, 4),
+            ("we may not ask", vec![refusal(Cause::Forbidden)], false, 4),
+            ("we may not ask", vec![refusal(Cause::Forbidden)], true, 0),
+        ];
+        for (name, refusals, is_namespace_ending, asked) in table {
+            let plan = plan(&app, &World { refusals, is_namespace_ending, ..gone.clone() }, noon());
+            assert_eq!((plan.finalizer, plan.gone.len()), (Finalizer::Release, asked), "{policy:?}: {name}");
+            assert!(plan.interests.contains(&namespace), "{policy:?}: {name}");
+        }
+        let everywhere = World { has_rights_in_namespace_only: false, ..gone };
+        assert!(!plan(&app, &everywhere, noon()).interests.contains(&namespace));
     }
 }
 
