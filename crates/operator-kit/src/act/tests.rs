@@ -228,6 +228,9 @@ async fn events_are_counted_as_writes_and_one_that_says_the_same_again_is_counte
         assert_eq!(outcome.writes, 2, "the status and an Event");
     }
     let asked = asked.lock().unwrap();
+    let (_, (_, first)) = asked.iter().find(|(method, _)| *method == Method::POST).expect("an Event");
+    let told = ["/regarding/name", "/action", "/note", "/reason"].map(|field| first.pointer(field));
+    assert_eq!(told, [&json!("web"), &json!("Blocked"), &json!("Blocked=True"), &json!("X")].map(Some));
     let (method, (_, sent)) = asked.last().expect("a request");
     assert_eq!((method, sent.pointer("/series/count")), (&Method::PATCH, Some(&json!(2))));
 }
