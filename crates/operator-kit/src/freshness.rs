@@ -127,6 +127,7 @@ mod tests {
             ("as far", version("10"), None, 10, before, after, true),
             ("as a number, not as a text", version("9"), None, 100, before, after, true),
             ("restored from a backup", version("10"), None, 9, after, after, true),
+            ("restored when it was written", version("10"), None, 9, at, after, false),
             ("a version that is no number", version("x"), None, 9, before, after, true),
             ("still shown after its deletion", gone(), Some("u"), 9, before, after, false),
             ("gone", gone(), None, 9, before, after, true),

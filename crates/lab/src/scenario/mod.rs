@@ -295,11 +295,15 @@ impl Ground {
     pub(crate) async fn delete_namespace(&self) -> Result<()> {
         self.remove().await?;
         let Err(error) = gone(&self.namespaces(), "Namespace", &self.namespace).await else { return Ok(()) };
-        let left = self.namespaces().get_opt(&self.namespace).await?.and_then(|left| left.status);
+        let left = self.namespaces().get_opt(&self.namespace).await.ok().flatten();
+        let left = left.and_then(|left| left.status);
         let conditions = left.and_then(|status| status.conditions).unwrap_or_default();
         let holding = conditions.iter().filter(|condition| condition.status == "True");
         let holding: Vec<&str> = holding.filter_map(|condition| condition.message.as_deref()).collect();
-        Err(error.context(holding.join(" ")))
+        bail!(
+            "{error}; {}",
+            if holding.is_empty() { "nothing says why".to_owned() } else { holding.join(" ") }
+        )
     }
 
     async fn remove(&self) -> Result<()> {

@@ -2,7 +2,7 @@
 //! them is no matter of the others.
 
 use anyhow::{Context, Result};
-use kube::api::DeleteParams;
+use kube::api::{DeleteParams, ListParams};
 use serde_json::{Value, json};
 
 use super::application::instance::{self, Instance, named};
@@ -42,7 +42,10 @@ async fn lives(ground: &Ground, chart: &Chart, doomed: &Ground, other: &Ground) 
     let kept = named(doomed, "kept", "kept").chart(chart).with("deletionPolicy: Orphan").with(VALUES);
     let (_, _, mut shop) = tokio::try_join!(released(doomed, chart), ready(kept), released(other, chart))?;
 
-    // Of the one that lets its release go nothing is looked for that it could find hidden: it meets what it may not ask.
+    // A namespace takes its rights with it, and when differs. So they go first, while the watches go on: the one that lets
+    // its release go sees everything gone, and may not ask once more.
+    let bindings = doomed.objects("rbac.authorization.k8s.io/v1", "RoleBinding");
+    bindings.delete_collection(&DeleteParams::default(), &ListParams::default()).await?;
     doomed.delete_namespace().await.context("a namespace that is deleted with an instance in it")?;
     goes_out(other, &mut shop, "second").await.context("after another namespace was deleted")?;
 

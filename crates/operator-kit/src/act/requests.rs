@@ -105,7 +105,7 @@ impl Request {
             Request::Taken { id, .. } => format!("apply {id}, which is taken"),
             Request::Delete(deletion) => format!("delete {} {}", deletion.id(), deletion.uid),
             Request::Annotate { id, annotations, .. } => format!("annotate {id} {annotations:?}"),
-            Request::LetGo { .. } => "let go".to_owned(),
+            Request::LetGo { gone, .. } => format!("let go, with {} to ask about", gone.len()),
             Request::Status(_) => Self::STATUS_DEED.to_owned(),
         }
     }

@@ -1,5 +1,6 @@
+use super::requests::{Apply, Seen};
 use super::*;
-use crate::plan::{Child, Finalizer};
+use crate::plan::{Child, Deletion, Dependents, Finalizer};
 use http::{Method, StatusCode};
 use k8s_openapi::api::core::v1::Pod;
 use serde_json::json;
@@ -185,22 +186,85 @@ async fn an_object_that_nobody_can_read_can_be_written() {
     assert_eq!(wrote, [&Wrote::Version("9".to_owned())], "{:?}", outcome.errors);
 }
 
+fn pod() -> ObjectId {
+    ObjectId { resource: crate::object::resource_of::<Pod>(), key: ObjectKey::namespaced("shop", "web") }
+}
+
 #[tokio::test]
 async fn a_controller_is_asked_to_look_again_by_marks_that_are_locked() {
     let (client, asked) = testing::answering(|_| {
         (StatusCode::OK, json!({"metadata": {"name": "web", "namespace": "shop", "resourceVersion": "8"}}))
     });
-    let id =
-        ObjectId { resource: crate::object::resource_of::<Pod>(), key: ObjectKey::namespaced("shop", "web") };
-    let request = Request::Annotate {
-        id,
+    let annotate = Request::Annotate {
+        id: pod(),
         annotations: [("look".to_owned(), "again".to_owned())].into(),
         version: Some("7".to_owned()),
     };
-    let outcome = testing::actor(client).carry_out(&object(), &[request], &[], "r1").await;
-    assert!(outcome.errors.is_empty() && outcome.writes == 1, "{:?}", outcome.errors);
+    // What is written of another object before says nothing of this one.
+    let requests = [Request::Finalizers(Vec::new()), annotate];
+    let outcome = testing::actor(client).carry_out(&object(), &requests, &[], "r1").await;
+    assert!(outcome.errors.is_empty() && outcome.writes == 2, "{:?}", outcome.errors);
     let asked = asked.lock().unwrap();
-    let (method, (_, sent)) = asked.first().expect("a request");
+    let (method, (_, sent)) = asked.last().expect("a request");
     let expected = json!({"metadata": {"annotations": {"look": "again"}, "resourceVersion": "7"}});
     assert_eq!((method, sent), (&Method::PATCH, &expected));
+}
+
+#[tokio::test]
+async fn a_child_is_deleted_only_as_it_was_seen_and_one_that_is_gone_is_what_was_wanted() {
+    for (code, is_wanted) in [(404, true), (403, false)] {
+        let (client, asked) = testing::answering(move |_| testing::status(code));
+        let ObjectId { resource, key } = pod();
+        let (uid, version) = ("child".to_owned(), Some("7".to_owned()));
+        let deletion = Deletion { resource, key, uid, version, dependents: Dependents::GoToo };
+        let outcome =
+            testing::actor(client).carry_out(&object(), &[Request::Delete(deletion)], &[], "r1").await;
+        assert_eq!(outcome.errors.is_empty(), is_wanted, "{code}: {:?}", outcome.errors);
+        let asked = asked.lock().unwrap();
+        let (method, (_, sent)) = asked.first().expect("a request");
+        let locked = json!({"uid": "child", "resourceVersion": "7"});
+        assert_eq!((method, sent.get("preconditions")), (&Method::DELETE, Some(&locked)));
+    }
+}
+
+#[tokio::test]
+async fn what_another_process_of_ours_has_made_meanwhile_is_not_taken_by_force() {
+    let with_ourselves = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 409,
+        "reason": "Conflict", "details": {"name": "web", "causes": [{"reason": "FieldManagerConflict",
+            "field": ".spec.a", "message": "conflict with \"test-r0\" using v1"}]}});
+    for (is_seen, expected) in [(false, &[false][..]), (true, &[false, true])] {
+        let refusal = (StatusCode::CONFLICT, with_ourselves.clone());
+        let (client, asked) = testing::answering(move |method| match *method {
+            Method::PATCH => refusal.clone(),
+            _ => testing::status(404),
+        });
+        let seen = Seen { version: "7".to_owned(), uid: Some("child".to_owned()), creation: None };
+        let desired = DynamicObject::new("web", &pod().resource);
+        let apply = Apply { id: pod(), desired, seen: is_seen.then_some(seen), place: None };
+        testing::actor(client).carry_out(&object(), &[Request::Apply(Box::new(apply))], &[], "r1").await;
+        let asked = asked.lock().unwrap();
+        let patches = asked.iter().filter(|(method, _)| *method == Method::PATCH);
+        let forced: Vec<bool> = patches.map(|(_, (address, _))| address.contains("force=true")).collect();
+        assert_eq!(forced, expected, "seen before: {is_seen}");
+    }
+}
+
+#[tokio::test]
+async fn events_are_counted_as_writes_and_one_that_says_the_same_again_is_counted_up() {
+    let (client, asked) = testing::answering(|_| {
+        (StatusCode::OK, json!({"metadata": {"name": "web", "namespace": "shop", "resourceVersion": "8"}}))
+    });
+    let actor = testing::actor(client);
+    let blocked =
+        json!({"conditions": [{"type": "Blocked", "status": "True", "reason": "X", "message": ""}]});
+    for _ in 0..2 {
+        let outcome = actor.tell(&object(), &[Request::Status(blocked.clone())]).await;
+        assert_eq!(outcome.writes, 2, "the status and an Event");
+    }
+    let asked = asked.lock().unwrap();
+    let (_, (_, first)) = asked.iter().find(|(method, _)| *method == Method::POST).expect("an Event");
+    let told = ["/regarding/name", "/action", "/note", "/reason"].map(|field| first.pointer(field));
+    assert_eq!(told, [&json!("web"), &json!("Blocked"), &json!("Blocked=True"), &json!("X")].map(Some));
+    let (method, (_, sent)) = asked.last().expect("a request");
+    assert_eq!((method, sent.pointer("/series/count")), (&Method::PATCH, Some(&json!(2))));
 }

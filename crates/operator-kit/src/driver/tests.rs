@@ -1,5 +1,6 @@
 use super::*;
 use crate::act::Refusal;
+use crate::object::ObjectId;
 
 #[test]
 fn a_nap_is_never_shorter_than_a_second() {
@@ -50,6 +51,9 @@ fn a_pause_is_for_what_failed_and_not_for_something_else() {
     for (name, until, requests, expected) in table {
         assert_eq!(pause(until).holds(&object, &requests).is_some(), expected, "{name}");
     }
+    let child = ObjectId { resource: pods(), key: ObjectKey::namespaced("shop", "web") };
+    let let_go = |gone: Vec<ObjectId>| Request::LetGo { gone, finalizers: Vec::new() };
+    assert_ne!(let_go(vec![child]).deed(), let_go(vec![]).deed(), "to let go without asking is another deed");
 }
 
 #[test]
@@ -64,7 +68,7 @@ fn nothing_is_kept_of_an_object_at_rest() {
         message: String::new(),
     };
     let expectation = Expectation {
-        id: crate::object::ObjectId { resource: pods(), key: ObjectKey::namespaced("shop", "a") },
+        id: ObjectId { resource: pods(), key: ObjectKey::namespaced("shop", "a") },
         wrote: crate::freshness::Wrote::Version("7".to_owned()),
         at: Instant::now(),
     };

@@ -98,6 +98,11 @@ fn values_from_a_secret_are_gone_and_what_helps_stays() {
             "- at '/x': 'anyOf' failed\n  - at '/x': '/hunter2' does not match",
             "- at '/x': 'anyOf' failed - at '/x': '***' does not match",
         ),
+        ("- at '/x': 'hunter2' failed, and 'not' too", "- at '/x': '***' failed, and '***' too"),
+        (
+            "ValidatingAdmissionPolicy 'is hunter2' with binding 'b' denied request: no",
+            "ValidatingAdmissionPolicy '***' with binding 'b' denied request: ***",
+        ),
         (
             "could not resolve Secret chart values reference 'shop/values' with key 'values.yaml': secrets \"values\" not found",
             "could not resolve Secret chart values reference 'shop/values' with key 'values.yaml': secrets \"values\" not found",

@@ -58,7 +58,8 @@ pub(crate) struct World {
     pub(crate) leftovers: Leftovers,
     /// The uid that a HelmRelease of this instance's name names instead of this instance's: it came back from a backup.
     pub(crate) restored_release: Option<String>,
-    /// Whether the whole namespace is being deleted; looked at only where nothing else can be seen any more.
+    /// Whether the whole namespace is seen to be deleted; looked at only where the rights to look at everything else go with
+    /// it.
     pub(crate) is_namespace_ending: bool,
     /// Whether the rights to look at it go with the namespace.
     pub(crate) has_rights_in_namespace_only: bool,
@@ -193,7 +194,8 @@ pub(super) fn world(app: &ApplicationInstance, view: &View<'_>, controller: &App
             .and_then(|temporary_watch| version(&view.find(&temporary_watch))),
         leftovers: leftovers(app, view),
         restored_release: raw.and_then(|raw| earlier_owner(&app.metadata, &raw.metadata)),
-        is_namespace_ending: is_namespace_ending(app, view),
+        is_namespace_ending: temporary_watches::namespace(app)
+            .is_some_and(|watch| is_ending(&app.metadata, &view.find(&watch))),
         has_rights_in_namespace_only: controller.is_namespaced,
         checks: checks(app, view, kinds, &namespace, services.objects()),
         services,
@@ -344,14 +346,12 @@ fn earlier_owner(app: &ObjectMeta, release: &ObjectMeta) -> Option<String> {
     (app.name.as_ref() == Some(instance) && app.uid.as_ref() != Some(owner)).then(|| owner.clone())
 }
 
-/// A namespace that is gone was being deleted.
-fn is_namespace_ending(app: &ApplicationInstance, view: &View<'_>) -> bool {
-    match temporary_watches::namespace(app).map(|temporary_watch| view.find(&temporary_watch)) {
-        Some(Found::Objects(found)) => {
-            found.iter().all(|namespace| namespace.metadata.deletion_timestamp.is_some())
-        }
-        Some(Found::NotYet | Found::Unlisted(_) | Found::NotInstalled) | None => false,
-    }
+/// Only a namespace that is seen to end counts, and no former one of the same name: nothing is created in one that ends.
+fn is_ending(app: &ObjectMeta, found: &Found<Arc<DynamicObject>>) -> bool {
+    found.objects().iter().any(|namespace| {
+        let ends = namespace.metadata.deletion_timestamp.as_ref();
+        ends.zip(app.creation_timestamp.as_ref()).is_some_and(|(ends, created)| ends >= created)
+    })
 }
 
 fn presence<K>(found: &Found<K>) -> Presence {

@@ -47,7 +47,7 @@ pub(crate) fn values_name(app: &ApplicationInstance) -> Option<&str> {
     reference.map(|reference| reference.name.as_str())
 }
 
-/// The instance's namespace, while it alone tells why nothing else can be seen in it any more.
+/// The instance's namespace, while it is being deleted: the namespace may tell why something in it cannot be seen or asked.
 pub(crate) fn namespace(app: &ApplicationInstance) -> Option<TemporaryWatch> {
     app.metadata.deletion_timestamp.as_ref()?;
     Some(TemporaryWatch::of::<Namespace>(Selection::named(&app.namespace()?).metadata_only()))

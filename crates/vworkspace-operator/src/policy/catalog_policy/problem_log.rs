@@ -45,5 +45,8 @@ mod tests {
         let seen = [None, Some(&one), Some(&one), Some(&other), None, None];
         let news = seen.map(|problem| log.is_news(problem));
         assert_eq!(news, [false, true, false, true, true, false]);
+        let unreadable = CatalogPolicy::unreadable("it is no map");
+        log.note(&unreadable);
+        assert!(!log.is_news(unreadable.problem().as_ref()), "it was logged");
     }
 }

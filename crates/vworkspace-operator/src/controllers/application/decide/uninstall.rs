@@ -4,7 +4,7 @@
 use conditions::Draft;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use operator_kit::{Absence, Child, Deletion, Finalizer, Plan, Sight, TemporaryWatch};
+use operator_kit::{Absence, Cause, Child, Deed, Deletion, Finalizer, Plan, Sight, TemporaryWatch};
 use vworkspace_api::application_instance::{
     ApplicationInstance, ApplicationInstanceStatus, ChartSourceKind, Degraded, Deleting, DeletionPolicy,
     Ready, Reconciling,
@@ -45,7 +45,7 @@ enum Step {
     /// The release and its objects are gone: our own sources go last.
     DeleteSources(Vec<Deletion>),
     Done,
-    /// Nothing can be seen or asked any more, because the whole namespace is being deleted.
+    /// What is missing cannot be seen, or we may not ask for it, because the whole namespace is being deleted.
     LeaveToNamespace,
 }
 
@@ -62,7 +62,7 @@ pub(super) fn plan(
     }
     let (finalizer, gone) = match step {
         Step::Done => (Finalizer::Release, children_of(app)),
-        // Nobody may look, and everything goes.
+        // With the namespace everything goes, and nobody may be asked about it.
         Step::LeaveToNamespace => (Finalizer::Release, Vec::new()),
         _ => (Finalizer::Hold, Vec::new()),
     };
@@ -88,7 +88,7 @@ pub(super) fn plan(
 fn wanted_watches(app: &ApplicationInstance, world: &World, step: &Step) -> Vec<TemporaryWatch> {
     let leftovers = || temporary_watches::leftovers(app).into_iter();
     match step {
-        // The namespace tells why nothing can be seen, or why the API server does not say that the last child is gone.
+        // The namespace tells why something cannot be seen, or why we may not ask whether the last child is gone.
         Step::Hidden(_) | Step::Done | Step::LeaveToNamespace => {
             let namespace = temporary_watches::namespace(app).filter(|_| world.has_rights_in_namespace_only);
             let is_release_gone = !matches!(world.release, Sight::Unknown(_));
@@ -103,11 +103,17 @@ fn wanted_watches(app: &ApplicationInstance, world: &World, step: &Step) -> Vec<
 
 fn step(app: &ApplicationInstance, world: &World) -> Step {
     match visible_step(app, world) {
-        // With the namespace everything in it goes, and the rights to look at it first: the API server itself cannot be asked
-        // any more whether the last child is gone, either.
-        Step::Hidden(_) | Step::Done if world.is_namespace_ending => Step::LeaveToNamespace,
+        // With the namespace everything in it goes, and the rights to look at it first.
+        Step::Hidden(_) if world.is_namespace_ending => Step::LeaveToNamespace,
+        // Where the API server still answers whether the last child is gone, it is believed.
+        Step::Done if world.is_namespace_ending && is_forbidden_to_ask(world) => Step::LeaveToNamespace,
         step => step,
     }
+}
+
+/// Whether we were not allowed to ask, or to delete, what is left.
+fn is_forbidden_to_ask(world: &World) -> bool {
+    world.refusals.iter().any(|refusal| refusal.deed == Deed::Clear && refusal.cause == Cause::Forbidden)
 }
 
 fn visible_step(app: &ApplicationInstance, world: &World) -> Step {

@@ -104,3 +104,26 @@ fn only_a_policy_that_is_known_to_be_absent_forbids_nothing() {
         assert_eq!(policy.allows("oci://anywhere.example/x"), forbids_nothing, "{sight:?}");
     }
 }
+
+#[test]
+fn only_the_instances_own_namespace_counts_and_only_once_it_is_seen_to_end() {
+    let app: ObjectMeta =
+        serde_json::from_value(json!({"creationTimestamp": "2026-01-01T12:00:00Z"})).unwrap();
+    let namespace = |ends: Option<&str>| -> Arc<DynamicObject> {
+        let namespace = json!({"apiVersion": "v1", "kind": "Namespace",
+            "metadata": {"name": "shop", "deletionTimestamp": ends}});
+        Arc::new(serde_json::from_value(namespace).unwrap())
+    };
+    let table = [
+        ("it ends", Found::Objects(vec![namespace(Some("2026-01-01T12:00:01Z"))]), true),
+        ("at once", Found::Objects(vec![namespace(Some("2026-01-01T12:00:00Z"))]), true),
+        ("a former one ended", Found::Objects(vec![namespace(Some("2026-01-01T11:59:59Z"))]), false),
+        ("it lives", Found::Objects(vec![namespace(None)]), false),
+        ("none is shown, as by a list from the past", Found::Objects(vec![]), false),
+        ("not looked at yet", Found::NotYet, false),
+        ("nobody may look", Found::Unlisted("forbidden".to_owned()), false),
+    ];
+    for (name, found, expected) in table {
+        assert_eq!(is_ending(&app, &found), expected, "{name}");
+    }
+}

@@ -27,8 +27,11 @@ fn drift_is_told_for_two_intervals_and_not_after_a_new_release() {
 
     let Sight::Present(mut release) = world.release.clone() else { panic!("no release") };
     release.status.history[0].last_deployed = Some(Time("2026-01-01T11:55:00Z".parse().unwrap()));
-    let released_since = World { release: Sight::Present(release), ..fresh };
+    let released_since = World { release: Sight::Present(release.clone()), ..fresh.clone() };
     assert_conditions!(plan(&app, &released_since, noon()), { Degraded: False/Recovered });
+    release.status.history[0].last_deployed = Some(Time("2026-01-01T11:51:00Z".parse().unwrap()));
+    let found_by_it = World { release: Sight::Present(release), ..fresh };
+    assert_conditions!(plan(&app, &found_by_it, noon()), { Degraded: True/Drifted });
 }
 
 #[test]

@@ -30,6 +30,17 @@ fn deletion_deletes_the_release_waits_for_flux_and_lets_go() {
     let later = plan(&app, &World { release: Sight::Present(busy), ..known.clone() }, noon());
     assert!(deleting(&later).ends_with(&format!("when it has ended what it does: {running}")));
 
+    let Sight::Present(mut failed) = known.release.clone() else { panic!("no release") };
+    failed.status.conditions = says(&[("Ready", "False", "UninstallFailed", "a hook failed")]);
+    let failed = plan(&app, &World { release: Sight::Present(failed), ..known.clone() }, noon());
+    assert_eq!(deleting(&failed), "Flux tries again: a hook failed");
+    let Sight::Present(mut large) = known.release.clone() else { panic!("no release") };
+    let entries = serde_json::json!([{"id": "shop_web__Service"}, {"id": "shop_web_example.org_Queue"}]);
+    large.status.inventory.entries = serde_json::from_value(entries).unwrap();
+    let large = plan(&app, &World { release: Sight::Present(large), ..known.clone() }, noon());
+    let expected = "Flux is uninstalling the release. Objects of these kinds are not waited for: Queue.";
+    assert_eq!(deleting(&large), expected);
+
     let done = plan(&app, &World { release: Sight::Absent, ..known.clone() }, noon());
     assert_eq!((done.deletions.len(), done.finalizer), (0, Finalizer::Release));
     assert!(done.gone.contains(&Absence::of::<HelmRelease>(ObjectKey::namespaced("shop", "web"))));
@@ -144,22 +155,37 @@ fn what_cannot_be_seen_is_not_gone_unless_the_whole_namespace_goes() {
 }
 
 #[test]
-fn what_is_gone_with_its_whole_namespace_is_not_asked_for_once_more() {
-    let (app, known) = running();
-    let app = deleted(app);
-    let namespace = crate::controllers::application::temporary_watches::namespace(&app).unwrap();
-    let gone = World { release: Sight::Absent, own_sources: Ok(Vec::new()), ..known };
-    for has_rights_in_namespace_only in [false, true] {
-        let gone = World { has_rights_in_namespace_only, ..gone.clone() };
-        let asked = plan(&app, &gone, noon());
-        assert_eq!((asked.finalizer, asked.gone.len()), (Finalizer::Release, 4));
-        assert_eq!(
-            asked.temporary_watches.contains(&namespace),
-            has_rights_in_namespace_only,
-            "it may be refused"
-        );
-        let left = plan(&app, &World { is_namespace_ending: true, ..gone }, noon());
-        assert_eq!((left.finalizer, left.gone.len()), (Finalizer::Release, 0));
+fn what_is_gone_is_left_to_an_ending_namespace_only_where_we_may_not_ask_for_it() {
+    let refusal = |cause: Cause| Refusal {
+        object: "HelmRelease shop/web".to_owned(),
+        deed: Deed::Clear,
+        cause,
+        message: String::new(),
+    };
+    for policy in [DeletionPolicy::Delete, DeletionPolicy::Orphan] {
+        let (app, known) = running();
+        let app = deleted(edited(app, |app| app.spec.deletion_policy = policy));
+        let namespace = crate::controllers::application::temporary_watches::namespace(&app).unwrap();
+        let gone = World {
+            release: Sight::Absent,
+            own_sources: Ok(Vec::new()),
+            has_rights_in_namespace_only: true,
+            ..known.clone()
+        };
+        let table = [
+            ("nothing was refused", vec![], false, 4),
+            ("nothing was refused", vec![], true, 4),
+            ("it is still there", vec![refusal(Cause::StillThere)], true, 4),
+            ("we may not ask", vec![refusal(Cause::Forbidden)], false, 4),
+            ("we may not ask", vec![refusal(Cause::Forbidden)], true, 0),
+        ];
+        for (name, refusals, is_namespace_ending, asked) in table {
+            let plan = plan(&app, &World { refusals, is_namespace_ending, ..gone.clone() }, noon());
+            assert_eq!((plan.finalizer, plan.gone.len()), (Finalizer::Release, asked), "{policy:?}: {name}");
+            assert!(plan.temporary_watches.contains(&namespace), "{policy:?}: {name}");
+        }
+        let everywhere = World { has_rights_in_namespace_only: false, ..gone };
+        assert!(!plan(&app, &everywhere, noon()).temporary_watches.contains(&namespace));
     }
 }
 

@@ -38,6 +38,18 @@ fn a_check_decides_once_the_release_is_in_place_and_only_with_an_answer() {
 }
 
 #[test]
+fn a_helm_test_that_failed_and_is_ignored_is_a_warning() {
+    let (app, world) = running();
+    let Sight::Present(mut release) = world.release.clone() else { panic!("no release") };
+    release.status.conditions.extend(says(&[("TestSuccess", "False", "TestFailed", "web-fails")]));
+    let world = World { release: Sight::Present(release), ..world };
+    let ignoring = edited(app, |app| app.spec.tests.ignore_failures = true);
+    let warned = plan(&ignoring, &world, noon());
+    assert_conditions!(warned, { Ready: True/HelmReleaseReadyWithWarnings });
+    assert!(message(&warned, "Ready").contains("a Helm test failed and is ignored: web-fails"), "{warned:?}");
+}
+
+#[test]
 fn nothing_is_asked_of_an_application_that_is_not_installed() {
     let world = World { checks: vec![check(None)], ..empty() };
     assert_eq!(plan(&instance(), &world, noon()).polls, []);
