@@ -240,7 +240,8 @@ async fn what_another_process_of_ours_has_made_meanwhile_is_not_taken_by_force()
         });
         let seen = Seen { version: "7".to_owned(), uid: Some("child".to_owned()), creation: None };
         let desired = DynamicObject::new("web", &pod().resource);
-        let apply = Apply { id: pod(), desired, seen: is_seen.then_some(seen), place: None };
+        let apply =
+            Apply { id: pod(), desired, hash: String::new(), seen: is_seen.then_some(seen), place: None };
         testing::actor(client).carry_out(&object(), &[Request::Apply(Box::new(apply))], &[], "r1").await;
         let asked = asked.lock().unwrap();
         let patches = asked.iter().filter(|(method, _)| *method == Method::PATCH);

@@ -51,10 +51,11 @@ impl Incoming {
     /// As much of it as can be read: what is nested too deeply is not there.
     pub(crate) fn whole(&self) -> &DynamicObject {
         self.whole.get_or_init(|| {
-            let readable = |(name, value): (&String, &Box<RawValue>)| {
-                Some((name.clone(), serde_json::from_str(value.get()).ok()?))
-            };
-            let data: Map<String, Value> = self.fields.iter().filter_map(readable).collect();
+            let readable = self
+                .fields
+                .iter()
+                .filter_map(|(name, value)| Some((name.clone(), serde_json::from_str(value.get()).ok()?)));
+            let data: Map<String, Value> = readable.collect();
             DynamicObject { data: data.into(), ..self.head.clone() }
         })
     }
