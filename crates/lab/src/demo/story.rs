@@ -120,7 +120,7 @@ impl<'a> Story<'a> {
     async fn remove(&mut self) -> Result<()> {
         self.act("Remove it", "The instance goes last, when nothing of the application is left.");
         let started = Instant::now();
-        self.typed("kubectl delete appinst podinfo -n demo --wait=false");
+        typed("kubectl delete appinst podinfo -n demo --wait=false");
         self.kubectl(&["delete", "appinst", NAME, "-n", NAMESPACE, "--wait=false"], None).await?;
         let gone = self.watcher.until_gone(started).await;
         self.explained(gone)?;
@@ -137,7 +137,7 @@ impl<'a> Story<'a> {
     /// Applies the instance and waits until it is ready.
     async fn applied(&mut self, instance: &str) -> Result<()> {
         let started = Instant::now();
-        self.typed("kubectl apply -f podinfo.yaml");
+        typed("kubectl apply -f podinfo.yaml");
         self.kubectl(&["apply", "-f", "-"], Some(instance)).await?;
         self.follow(started, READY).await
     }
@@ -146,7 +146,7 @@ impl<'a> Story<'a> {
     async fn patched(&mut self, change: &Value, wanted: &[(&str, &str)]) -> Result<()> {
         let change = change.to_string();
         let started = Instant::now();
-        self.typed(&format!("kubectl patch appinst {NAME} -n {NAMESPACE} --type merge --patch '{change}'"));
+        typed(&format!("kubectl patch appinst {NAME} -n {NAMESPACE} --type merge --patch '{change}'"));
         let patch = ["patch", "appinst", NAME, "-n", NAMESPACE, "--type", "merge", "--patch", &change];
         self.kubectl(&patch, None).await?;
         self.follow(started, wanted).await
@@ -171,15 +171,11 @@ impl<'a> Story<'a> {
         println!("\n{}\n{about}\n", styled(STRONG, &format!("{}. {title}", self.acts)));
     }
 
-    fn typed(&self, command: &str) {
-        println!("{}", styled(STRONG, &format!("$ {command}")));
-    }
-
     /// Shows a command without quotes in it as a user would type it, and its answer. The plugin's exit code tells the
     /// object's status, not its own.
     async fn show(&self, command: &str) -> Result<()> {
         println!();
-        self.typed(command);
+        typed(command);
         let words: Vec<&str> = command.split(' ').skip(1).collect();
         let said = self.kubectl(&words, None).await?;
         println!("{}", said.trim_end());
@@ -237,4 +233,8 @@ const READY: &[(&str, &str)] = &[("Ready", "True/HelmReleaseReady"), ("Reconcili
 
 fn instances(cluster: &Cluster) -> Api<DynamicObject> {
     cluster.dynamic("apps.vworkspace.io/v1alpha1", "ApplicationInstance", Some(NAMESPACE))
+}
+
+fn typed(command: &str) {
+    println!("{}", styled(STRONG, &format!("$ {command}")));
 }

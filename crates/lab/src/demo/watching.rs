@@ -109,20 +109,11 @@ impl Watcher {
             let says_else = known.is_none_or(|(words, _)| *words != line.words);
             if is_news && (says_else || !is_repeated) {
                 let message = if is_repeated { "" } else { line.message };
-                println!("{}", self.show(&line, message, started));
+                println!("{}", shown(&line, message, started));
                 told.push(line.message);
             }
             self.said.insert(line.type_.to_owned(), (line.words, line.message.to_owned()));
         }
-    }
-
-    fn show(&self, line: &Line<'_>, message: &str, started: Instant) -> String {
-        let head = format!("{}={}", line.type_, line.words);
-        let painted = styled(style(line.type_, &line.words), &head);
-        if message.is_empty() {
-            return format!("{} {painted}", at(started));
-        }
-        format!("{} {painted}: {}", at(started), wrapped(message, INDENT + head.chars().count() + 2))
     }
 }
 
@@ -147,6 +138,15 @@ fn wrapped(text: &str, used: usize) -> String {
         column += length;
     }
     shown
+}
+
+fn shown(line: &Line<'_>, message: &str, started: Instant) -> String {
+    let head = format!("{}={}", line.type_, line.words);
+    let painted = styled(style(line.type_, &line.words), &head);
+    if message.is_empty() {
+        return format!("{} {painted}", at(started));
+    }
+    format!("{} {painted}: {}", at(started), wrapped(message, INDENT + head.chars().count() + 2))
 }
 
 fn style(type_: &str, words: &str) -> Style {
