@@ -22,7 +22,10 @@ impl Task<'_> {
         let Apply { id, desired, hash: _, seen, place } = apply;
         let seen = match seen {
             Some(seen) => Some(seen.clone()),
-            None => self.find_unseen(id).await?,
+            None => {
+                self.check_owner("apply", id).await?;
+                self.find_unseen(id).await?
+            }
         };
         match place {
             Some(place) => info!(child = %id, place, "applying: it is not as wanted"),
@@ -51,6 +54,7 @@ impl Task<'_> {
 
     /// Makes a child that is not there. One of ours that is there after all is what was wanted.
     pub(super) async fn create(&mut self, id: &ObjectId, desired: &DynamicObject) -> Result<(), Error> {
+        self.check_owner("create", id).await?;
         info!(child = %id, "creating");
         let params = PostParams { field_manager: Some(self.actor.manager.clone()), ..PostParams::default() };
         let body = serde_json::to_vec(desired).unwrap_or_default();
@@ -102,6 +106,17 @@ impl Task<'_> {
             self.delete(&Deletion { resource, key, uid, version: None, dependents }).await?;
         }
         Ok(())
+    }
+
+    /// Nothing is made for an object that is gone: a cache that is behind may still show it. One that this plan has written
+    /// is there.
+    async fn check_owner(&self, verb: &'static str, child: &ObjectId) -> Result<(), Error> {
+        let is_sure = self.version.is_some() || !self.made.is_empty();
+        if is_sure || !self.is_gone().await? {
+            return Ok(());
+        }
+        let message = format!("{} is gone", self.id());
+        Err(Error::Refused { verb, object: child.to_string(), fault: Fault::Gone, message })
     }
 
     /// Whether the object itself is not there any more.

@@ -24,22 +24,22 @@ pub(crate) type Asked = Arc<Mutex<Vec<(Method, (String, Value))>>>;
 pub(crate) fn answering(
     answer: impl Fn(&Method) -> (StatusCode, Value) + Clone + Send + Sync + 'static,
 ) -> (Client, Asked) {
-    answering_text(move |method| {
-        let (status, told) = answer(method);
+    answering_text(move |request| {
+        let (status, told) = answer(&request.method);
         (status, told.to_string())
     })
 }
 
-/// The same with answers that no value can hold.
+/// The same to what is asked for, with answers that no value can hold.
 pub(crate) fn answering_text(
-    answer: impl Fn(&Method) -> (StatusCode, String) + Clone + Send + Sync + 'static,
+    answer: impl Fn(&Parts) -> (StatusCode, String) + Clone + Send + Sync + 'static,
 ) -> (Client, Asked) {
     let asked = Asked::default();
     let log = Arc::clone(&asked);
     let client = serving(move |request, body| {
         let sent = serde_json::from_slice(body).unwrap_or_default();
         log.lock().unwrap().push((request.method.clone(), (request.uri.to_string(), sent)));
-        answer(&request.method)
+        answer(request)
     });
     (client, asked)
 }

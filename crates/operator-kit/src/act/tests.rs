@@ -227,16 +227,59 @@ async fn a_child_is_deleted_only_as_it_was_seen_and_one_that_is_gone_is_what_was
     }
 }
 
+fn is_list(request: &http::request::Parts) -> bool {
+    request.uri.query().is_some_and(|query| query.contains("fieldSelector"))
+}
+
+fn listed(uid: &str) -> serde_json::Value {
+    json!({"metadata": {}, "items": [{"metadata": {"name": "web", "namespace": "shop", "uid": uid}}]})
+}
+
+fn absent() -> (StatusCode, String) {
+    let (code, body) = testing::status(404);
+    (code, body.to_string())
+}
+
+#[tokio::test]
+async fn nothing_is_made_for_an_object_that_is_gone_whatever_the_caches_show() {
+    let table = [
+        ("there", listed("ours"), true),
+        ("gone", json!({"metadata": {}, "items": []}), false),
+        ("another", listed("theirs"), false),
+    ];
+    for (name, own, is_made) in table {
+        for is_applied in [true, false] {
+            let own = own.to_string();
+            let (client, asked) = testing::answering_text(move |request| match request.method {
+                Method::GET if is_list(request) => (StatusCode::OK, own.clone()),
+                Method::GET => absent(),
+                _ => (StatusCode::OK, json!({"metadata": {"name": "web", "uid": "child"}}).to_string()),
+            });
+            let (id, desired) = (pod(), DynamicObject::new("web", &pod().resource));
+            let request = if is_applied {
+                Request::Apply(Box::new(Apply { id, desired, hash: String::new(), seen: None, place: None }))
+            } else {
+                Request::Create { id, desired: Box::new(desired) }
+            };
+            let outcome = testing::actor(client).carry_out(&object(), &[request], &[], "r1").await;
+            assert_eq!(outcome.writes, u64::from(is_made), "{name}: {:?}", asked.lock().unwrap());
+            assert_eq!(outcome.errors.is_empty(), is_made, "{name}");
+            assert!(outcome.errors.iter().all(Error::is_stale) && outcome.refusal.is_none(), "{name}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn what_another_process_of_ours_has_made_meanwhile_is_not_taken_by_force() {
     let with_ourselves = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 409,
         "reason": "Conflict", "details": {"name": "web", "causes": [{"reason": "FieldManagerConflict",
             "field": ".spec.a", "message": "conflict with \"test-r0\" using v1"}]}});
     for (is_seen, expected) in [(false, &[false][..]), (true, &[false, true])] {
-        let refusal = (StatusCode::CONFLICT, with_ourselves.clone());
-        let (client, asked) = testing::answering(move |method| match *method {
-            Method::PATCH => refusal.clone(),
-            _ => testing::status(404),
+        let refusal = with_ourselves.to_string();
+        let (client, asked) = testing::answering_text(move |request| match request.method {
+            Method::PATCH => (StatusCode::CONFLICT, refusal.clone()),
+            _ if is_list(request) => (StatusCode::OK, listed("ours").to_string()),
+            _ => absent(),
         });
         let seen = Seen { version: "7".to_owned(), uid: Some("child".to_owned()), creation: None };
         let desired = DynamicObject::new("web", &pod().resource);
