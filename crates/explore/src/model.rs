@@ -1,8 +1,14 @@
 //! What the engine has to be told about a kind.
 
 use std::fmt::{Debug, Display};
+use std::hash::Hash;
+
+use conditions::Condition;
+use jiff::Timestamp;
+use operator_kit::{Plan, Step};
 
 use crate::dice::Dice;
+use crate::own::{OwnOf, WriteOf};
 
 /// Something that must never happen did.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,8 +35,9 @@ pub type Moves<M> = Vec<(M, u32)>;
 
 /// One kind: its world, its `decide` and what must hold.
 ///
-/// Kinds are counted from 0, which is the object's own kind.
-pub trait Model: Sync {
+/// Kinds are counted from 0, which is the object's own kind. What every object has is in [`crate::Own`], and the engine takes care
+/// of it: versions, finalizer, deletion and status. A model adds its children, their controllers and its oracle.
+pub trait Model: Sync + Sized {
     /// What is so: the object, its children, and what their controllers are about to do.
     type World: Clone;
     /// Something that happens without the operator.
@@ -38,13 +45,17 @@ pub trait Model: Sync {
     /// What a cache can show of one kind.
     type Shot: Clone;
     /// What the operator remembers between reconciles and loses when it dies.
-    type Memory: Default;
+    type Memory: Default + Hash;
     /// Room for what is built anew for each reconcile; nothing in it may decide.
     type Desk;
-    /// What `decide` returns.
-    type Plan: PartialEq;
-    /// One request to the API server.
-    type Write: Display;
+    /// What the user asks for.
+    type Spec: Clone + PartialEq + Hash;
+    /// What the user asks for by annotations.
+    type Marks: Hash;
+    /// What the controller says of the object.
+    type Status: PartialEq;
+    /// One request about a child.
+    type Child: Display;
 
     /// The watched kinds; each has a lag of its own.
     const KINDS: &'static [&'static str];
@@ -61,8 +72,21 @@ pub trait Model: Sync {
     fn make(&self, world: &mut Self::World, memory: &mut Self::Memory, what: Self::Move, now: i64);
     /// Lets everything but the operator come to rest; called again it must change nothing.
     fn rest(&self, world: &mut Self::World, memory: &mut Self::Memory, now: i64);
-    /// Whether there is nothing left to look after.
-    fn is_over(&self, world: &Self::World) -> bool;
+    /// The time at which a world begins; `now` counts its seconds.
+    fn start(&self) -> Timestamp;
+
+    /// The object itself.
+    fn own<'a>(&self, world: &'a Self::World) -> &'a OwnOf<Self>;
+    /// The same, to be changed.
+    fn own_mut<'a>(&self, world: &'a mut Self::World) -> &'a mut OwnOf<Self>;
+    /// The object as its cache shows it.
+    fn shown<'a>(&self, view: &'a [Self::Shot]) -> &'a OwnOf<Self>;
+    /// The conditions of a status.
+    fn conditions<'a>(&self, status: &'a Self::Status) -> &'a [Condition];
+    /// Whether a status says something else than the one before; the time alone is nothing else.
+    fn differs(&self, before: Option<&Self::Status>, after: &Self::Status) -> bool;
+    /// A status as it is read after it was written: without what only its author knew.
+    fn read_back(&self, status: &Self::Status) -> Self::Status;
 
     /// A number that grows with each change of a kind.
     fn version(&self, world: &Self::World, kind: usize) -> u32;
@@ -76,29 +100,16 @@ pub trait Model: Sync {
         view: &[Self::Shot],
         memory: &Self::Memory,
         now: i64,
-    ) -> Self::Plan;
-    /// The requests that carry a plan out, in their order; only those that the cache shows to be needed.
-    fn writes(&self, plan: &Self::Plan, view: &[Self::Shot]) -> Vec<Self::Write>;
-    /// One request is carried out.
-    fn write(&self, world: &mut Self::World, write: &Self::Write, now: i64) -> Effect;
-    /// Whether a write is made at all, after what was refused of the writes before it and what the operator knew of that
-    /// when it made the plan.
-    fn goes_on(&self, memory: &Self::Memory, refused: Option<&Self::Write>, write: &Self::Write) -> bool;
+    ) -> Plan<Self::Status>;
+    /// The request that a step of a plan about a child needs, if the cache does not show it done.
+    fn child(&self, step: Step<'_, Self::Status>, view: &[Self::Shot]) -> Option<Self::Child>;
+    /// One request about a child is carried out.
+    fn write(&self, world: &mut Self::World, write: &Self::Child, now: i64) -> Effect;
     /// The plan was carried out, up to what was refused.
-    fn remember(&self, memory: &mut Self::Memory, plan: &Self::Plan, refused: Option<&Self::Write>);
-    /// When a plan wants to be woken.
-    fn requeue_at(&self, plan: &Self::Plan) -> Option<i64>;
+    fn remember(&self, memory: &mut Self::Memory, plan: &Plan<Self::Status>, is_refused: bool);
 
-    /// Everything that users changed of the object itself, in one number.
-    fn wishes(&self, view: &[Self::Shot]) -> u64;
-    /// Everything that the memory adds to the view, in one number.
-    fn remembered(&self, memory: &Self::Memory) -> u64;
     /// What is true of the world that the view shows, in one number: no flicker of a child changes it.
     fn facts(&self, view: &[Self::Shot], memory: &Self::Memory) -> u64;
-    /// What the object says, one number per condition.
-    fn said(&self, world: &Self::World) -> [u64; 8];
-    /// The same in words.
-    fn said_in_words(&self, world: &Self::World) -> String;
     /// What a schedule must not matter for: the world at its end, and what was said of it.
     fn outcome(&self, world: &Self::World, now: i64) -> (u64, u64);
 
@@ -108,7 +119,7 @@ pub trait Model: Sync {
         world: &mut Self::World,
         view: &[Self::Shot],
         memory: &Self::Memory,
-        plan: &Self::Plan,
+        plan: &Plan<Self::Status>,
         now: i64,
     ) -> Result<(), Violation>;
     /// Checks a write just before it is made.
@@ -116,7 +127,7 @@ pub trait Model: Sync {
         &self,
         world: &Self::World,
         view: &[Self::Shot],
-        write: &Self::Write,
+        write: &WriteOf<Self>,
     ) -> Result<(), Violation>;
     /// Checks what is said in the end, when everything is at rest and has been seen.
     fn judge_settled(&self, world: &Self::World, now: i64) -> Result<(), Violation>;

@@ -2,8 +2,11 @@
 
 use crate::dice::Dice;
 use crate::event::Event;
+use crate::hash::hash_of;
 use crate::invariant::{NO_FLAP, SAME_PLAN, SETTLES};
 use crate::model::{Effect, Model, Moves, Violation};
+use crate::own::{self, WriteOf, writes};
+use crate::said;
 
 /// As many reconciles may pass until everything is at rest.
 const MOST_ROUNDS: usize = 24;
@@ -29,7 +32,7 @@ impl<S> Versions<S> {
 #[derive(Clone, PartialEq, Eq)]
 struct Basis {
     shown: Vec<usize>,
-    wishes: u64,
+    asked: u64,
     remembered: u64,
 }
 
@@ -45,8 +48,7 @@ struct Carried {
     is_complete: bool,
     /// What is said of the object now is what the plan says.
     is_told: bool,
-    /// The first write that was refused.
-    refused: Option<usize>,
+    is_refused: bool,
 }
 
 /// What was said while the same facts held.
@@ -70,6 +72,8 @@ pub(crate) struct Run<'a, M: Model> {
     desk: &'a mut M::Desk,
     world: M::World,
     memory: M::Memory,
+    /// The last plan met a refusal.
+    was_refused: bool,
     kinds: Vec<Versions<M::Shot>>,
     view: Vec<M::Shot>,
     now: i64,
@@ -98,6 +102,7 @@ impl<'a, M: Model> Run<'a, M> {
             desk,
             world,
             memory: M::Memory::default(),
+            was_refused: false,
             kinds,
             view,
             now: 0,
@@ -117,7 +122,7 @@ impl<'a, M: Model> Run<'a, M> {
         length: usize,
         into: &mut Vec<Event<M::Move>>,
     ) -> Result<(), Violation> {
-        while into.len() < length && !self.model.is_over(&self.world) {
+        while into.len() < length && !self.is_over() {
             let event = self.next(dice);
             into.push(event);
             self.take(event)?;
@@ -232,13 +237,14 @@ impl<'a, M: Model> Run<'a, M> {
     /// A successor: no memory, and caches that start with what the API server has.
     fn restart(&mut self) {
         self.memory = M::Memory::default();
+        self.was_refused = false;
         self.last = None;
         self.show_all();
         self.kinds.iter_mut().for_each(|versions| versions.expected = 0);
     }
 
     fn reconcile(&mut self, dies_after: Option<u8>) -> Result<(), Violation> {
-        if self.model.is_over(&self.world) {
+        if self.is_over() {
             return Ok(());
         }
         if self.kinds.iter().any(|versions| versions.expected > versions.shown) {
@@ -252,7 +258,8 @@ impl<'a, M: Model> Run<'a, M> {
         {
             return Err(Violation::new(SAME_PLAN, "decided twice, two plans"));
         }
-        let writes = self.model.writes(&plan, &self.view);
+        let (model, view) = (self.model, &self.view);
+        let writes = writes(model, &plan, model.shown(view), |step| model.child(step, view));
         let basis = self.basis();
         self.check_quiet(&basis, &writes)?;
         self.model.judge(&mut self.world, &self.view, &self.memory, &plan, self.now)?;
@@ -268,32 +275,36 @@ impl<'a, M: Model> Run<'a, M> {
         if dies_after.is_some() {
             return Ok(());
         }
-        let refused = carried.refused.and_then(|refused| writes.get(refused));
-        self.model.remember(&mut self.memory, &plan, refused);
-        let requeue_at = self.model.requeue_at(&plan);
+        self.was_refused = carried.is_refused;
+        self.model.remember(&mut self.memory, &plan, carried.is_refused);
+        let start = self.model.start();
+        let requeue_at = plan.requeue_at.map(|at| at.duration_since(start).as_secs());
         self.last = Some(LastReconcile { basis, at: self.now, requeue_at, is_complete: carried.is_complete });
         Ok(())
     }
 
     /// The writes of a plan, as far as it comes.
-    fn carry_out(&mut self, writes: &[M::Write], dies_after: Option<u8>) -> Result<Carried, Violation> {
+    fn carry_out(&mut self, writes: &[WriteOf<M>], dies_after: Option<u8>) -> Result<Carried, Violation> {
         let mut done = 0_u8;
-        let mut carried = Carried { is_complete: true, is_told: true, refused: None };
-        let cut_short = |refused| Carried { is_complete: false, is_told: false, refused };
+        let mut carried = Carried { is_complete: true, is_told: true, is_refused: false };
+        let cut_short = |is_refused| Carried { is_complete: false, is_told: false, is_refused };
         for (nth, write) in writes.iter().enumerate() {
             if dies_after == Some(done) {
-                return Ok(cut_short(carried.refused));
+                return Ok(cut_short(carried.is_refused));
             }
-            let refused = carried.refused.and_then(|refused| writes.get(refused));
-            if !self.model.goes_on(&self.memory, refused, write) {
+            if !write.goes_on(carried.is_refused, self.was_refused) {
                 carried.is_complete = false;
                 // What is said of the object comes last.
                 carried.is_told = nth + 1 < writes.len();
                 continue;
             }
-            self.model.judge_write(&self.world, &self.view, write)?;
-            let effect = self.model.write(&mut self.world, write, self.now);
-            self.note(|| format!("  writes {write}{}", told(effect)));
+            self.model.judge_write(&self.world, &self.view, write).map_err(|broken| {
+                let words = format!("{}: {}", own::in_words(self.model, write), broken.words);
+                Violation::new(broken.invariant, words)
+            })?;
+            let effect = own::carry_out(self.model, &mut self.world, write, self.now);
+            let model = self.model;
+            self.note(|| format!("  writes {}{}", own::in_words(model, write), told(effect)));
             match effect {
                 Effect::Wrote(kind) => {
                     done = done.saturating_add(1);
@@ -302,10 +313,10 @@ impl<'a, M: Model> Run<'a, M> {
                         versions.expected = versions.shots.len() - 1;
                     }
                 }
-                Effect::Conflict => return Ok(cut_short(carried.refused)),
+                Effect::Conflict => return Ok(cut_short(carried.is_refused)),
                 Effect::Refused => {
                     carried.is_complete = false;
-                    carried.refused = carried.refused.or(Some(nth));
+                    carried.is_refused = true;
                 }
             }
         }
@@ -316,18 +327,18 @@ impl<'a, M: Model> Run<'a, M> {
         Basis {
             // The own object's status is not a cause; what users change of it is.
             shown: self.kinds.iter().skip(1).map(|versions| versions.shown).collect(),
-            wishes: self.model.wishes(&self.view),
-            remembered: self.model.remembered(&self.memory),
+            asked: self.model.shown(&self.view).asked(),
+            remembered: hash_of(&self.memory),
         }
     }
 
     /// A reconcile after one that was carried out, with the same view and no timer between, has nothing to do.
-    fn check_quiet(&self, basis: &Basis, writes: &[M::Write]) -> Result<(), Violation> {
+    fn check_quiet(&self, basis: &Basis, writes: &[WriteOf<M>]) -> Result<(), Violation> {
         let Some(last) = &self.last else { return Ok(()) };
         let is_woken = last.requeue_at.is_some_and(|at| at <= self.now);
         if last.is_complete && !is_woken && last.at <= self.now && last.basis == *basis && !writes.is_empty()
         {
-            let wanted: Vec<_> = writes.iter().map(ToString::to_string).collect();
+            let wanted: Vec<_> = writes.iter().map(|write| own::in_words(self.model, write)).collect();
             let words =
                 format!("nothing changed since the last reconcile, and it writes {}", wanted.join(", "));
             return Err(Violation::new(NO_FLAP, words));
@@ -337,7 +348,8 @@ impl<'a, M: Model> Run<'a, M> {
 
     /// While the same is true of what is seen, no condition goes back to what it said before.
     fn check_flap(&mut self, facts: u64) -> Result<(), Violation> {
-        let said = self.model.said(&self.world);
+        let status = self.model.own(&self.world).status.as_deref();
+        let said = said::numbers(status.map_or(&[], |status| self.model.conditions(status)));
         if facts != self.epoch.facts {
             self.epoch = Epoch { facts, now: said, left: Vec::new() };
             return Ok(());
@@ -350,7 +362,7 @@ impl<'a, M: Model> Run<'a, M> {
                 let words = format!(
                     "condition {type_} returned to what it said before although the same was true all the time; \
                      now it says {}",
-                    self.model.said_in_words(&self.world)
+                    self.said()
                 );
                 return Err(Violation::new(NO_FLAP, words));
             }
@@ -368,15 +380,15 @@ impl<'a, M: Model> Run<'a, M> {
             self.now += 1;
             self.model.rest(&mut self.world, &mut self.memory, self.now);
             self.record();
-            if self.model.is_over(&self.world) {
+            if self.is_over() {
                 return Ok(self.ended(None));
             }
             self.show_all();
             let before: Vec<u32> = self.kinds.iter().map(|versions| versions.newest).collect();
-            let remembered = self.model.remembered(&self.memory);
+            let remembered = hash_of(&self.memory);
             self.reconcile(None)?;
             let is_quiet = self.kinds.iter().map(|versions| versions.newest).eq(before)
-                && remembered == self.model.remembered(&self.memory);
+                && remembered == hash_of(&self.memory);
             if !is_quiet {
                 continue;
             }
@@ -396,13 +408,10 @@ impl<'a, M: Model> Run<'a, M> {
                 }
             }
         }
-        if self.model.is_over(&self.world) {
+        if self.is_over() {
             return Ok(self.ended(None));
         }
-        let words = format!(
-            "still at work after {MOST_ROUNDS} reconciles; it says {}",
-            self.model.said_in_words(&self.world)
-        );
+        let words = format!("still at work after {MOST_ROUNDS} reconciles; it says {}", self.said());
         Err(Violation::new(SETTLES, words))
     }
 
@@ -417,7 +426,12 @@ impl<'a, M: Model> Run<'a, M> {
 
     /// What the object says now.
     pub(crate) fn said(&self) -> String {
-        self.model.said_in_words(&self.world)
+        let status = self.model.own(&self.world).status.as_deref();
+        status.map_or_else(|| "nothing".to_owned(), |status| said::words(self.model.conditions(status)))
+    }
+
+    fn is_over(&self) -> bool {
+        self.model.own(&self.world).is_gone
     }
 
     fn note(&mut self, words: impl FnOnce() -> String) {
@@ -428,7 +442,7 @@ impl<'a, M: Model> Run<'a, M> {
 
     fn note_said(&mut self, writes: usize) {
         if self.story.is_some() && writes > 0 {
-            let said = self.model.said_in_words(&self.world);
+            let said = self.said();
             self.note(|| format!("  now says {said}"));
         }
     }

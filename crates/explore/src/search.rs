@@ -27,9 +27,23 @@ pub struct Search {
     pub undisturbed_every: u64,
 }
 
+impl Search {
+    /// As many schedules as the environment asks for, or these.
+    #[must_use]
+    pub fn from_environment(schedules: u64) -> Self {
+        let set = |name| std::env::var(name).ok().map(|text| number(name, &text));
+        Self {
+            seed: set("EXPLORE_FIRST_SEED").unwrap_or(1),
+            schedules: set("EXPLORE_SCHEDULES").unwrap_or(schedules),
+            events: (20, 36),
+            undisturbed_every: 64,
+        }
+    }
+}
+
 /// What was gone through.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Counts {
+struct Counts {
     /// Schedules.
     pub schedules: u64,
     /// Their events, the way to rest not counted.
@@ -59,7 +73,7 @@ impl fmt::Display for Counts {
 
 /// A schedule that broke something.
 #[derive(Debug, Clone)]
-pub struct Failure {
+struct Failure {
     /// What.
     pub violation: Violation,
     /// Draws the schedule again.
@@ -105,7 +119,7 @@ impl Hasher for AsItIs {
 type Endings = HashMap<u64, (u64, u64), BuildHasherDefault<AsItIs>>;
 
 /// Goes through all schedules; the first failure that is found ends it.
-pub fn explore<M: Model>(model: &M, search: &Search) -> (Counts, Option<Failure>) {
+fn explore<M: Model>(model: &M, search: &Search) -> (Counts, Option<Failure>) {
     let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let (started, stop) = (Instant::now(), AtomicBool::new(false));
     let worker = |core: usize| {
@@ -135,9 +149,38 @@ pub fn explore<M: Model>(model: &M, search: &Search) -> (Counts, Option<Failure>
     (counts, done.into_iter().find_map(|(_, failure)| failure))
 }
 
+/// What a test of a kind calls: `schedules` of them, or as many as `EXPLORE_SCHEDULES` says, from `EXPLORE_FIRST_SEED` on; or the
+/// seeds in `EXPLORE_SEED` again.
+///
+/// # Panics
+///
+/// With the story of a schedule that broke something.
+pub fn check<M: Model>(kind: &str, model: &M, schedules: u64) {
+    let search = Search::from_environment(schedules);
+    let failure = if let Ok(seeds) = std::env::var("EXPLORE_SEED") {
+        let seeds: Vec<u64> = seeds.split(',').map(|seed| number("EXPLORE_SEED", seed)).collect();
+        again(model, &search, &seeds)
+    } else {
+        let (counts, failure) = explore(model, &search);
+        println!("explored {kind}: {counts}");
+        assert!(
+            failure.is_some() || counts.schedules == search.schedules,
+            "{} schedules of {}",
+            counts.schedules,
+            search.schedules
+        );
+        assert!(counts.short * 50 <= counts.schedules, "too many schedules are short: {}", counts.short);
+        failure
+    };
+    assert!(failure.is_none(), "{}", failure.map(|failure| failure.to_string()).unwrap_or_default());
+}
+
+fn number(name: &str, text: &str) -> u64 {
+    text.parse().unwrap_or_else(|_| panic!("{name} is {text}; expected a number"))
+}
+
 /// Goes through these seeds only, in their order, and tells how they differ.
-#[must_use]
-pub fn again<M: Model>(model: &M, search: &Search, seeds: &[u64]) -> Option<Failure> {
+fn again<M: Model>(model: &M, search: &Search, seeds: &[u64]) -> Option<Failure> {
     let mut worker = Worker::new(model, search);
     seeds.iter().find_map(|seed| worker.schedule(*seed))
 }

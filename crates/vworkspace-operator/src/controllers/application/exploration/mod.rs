@@ -3,7 +3,6 @@
 //! and that a deletion hits only the object that was seen.
 
 mod flux;
-mod hash;
 mod helm_controller;
 mod oracle;
 mod outcome;
@@ -13,21 +12,21 @@ mod source_controller;
 mod world;
 
 use std::fmt;
-use std::rc::Rc;
 
-use ::explore::{Dice, Effect, Model, Moves, Violation};
-use conditions::ConditionSet;
+use ::explore::{Dice, Effect, Model, Moves, Violation, WriteOf, hash_of};
+use conditions::{Condition, ConditionSet};
+use jiff::Timestamp;
 use operator_kit::{Child, Plan, Step};
 use vworkspace_api::application_instance::ApplicationInstanceStatus;
 
 use super::polls::chart_archive::ArtifactRef;
 use super::polls::readiness::ReadinessPoll;
 use flux::{Release, Source};
-use hash::hash_of;
 use shown::Desk;
-use world::{Change, Instance, Memory, Move, Version, World};
+use world::{Change, Instance, Marks, Memory, Move, Spec, Version, World};
 
 type ApplicationPlan = Plan<ApplicationInstanceStatus>;
+type Write = WriteOf<Applications>;
 
 const OWN: usize = 0;
 const SOURCE: usize = 1;
@@ -84,41 +83,31 @@ fn look(view: &[Shot]) -> Look<'_> {
     }
 }
 
-/// One request.
+/// One request to Flux's objects.
 #[derive(Debug, Clone)]
-enum Write {
-    HoldFinalizer { lock: u32 },
+enum FluxWrite {
     Source(Version),
     Release { change: Change, suspend: bool },
     DeleteRelease { uid: u8 },
     ReconcileRequest { requested: u16, reset: Option<u8> },
-    Status { lock: u32, status: Rc<ApplicationInstanceStatus> },
-    LetGo { lock: u32 },
 }
 
-impl fmt::Display for Write {
+impl fmt::Display for FluxWrite {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Write::HoldFinalizer { .. } => f.write_str("the finalizer"),
-            Write::Source(version) => write!(f, "the source at {}", version.text()),
-            Write::Release { change, suspend } => {
+            FluxWrite::Source(version) => write!(f, "the source at {}", version.text()),
+            FluxWrite::Release { change, suspend } => {
                 let suspended = if *suspend { ", suspended" } else { "" };
                 write!(f, "the release for {} with {:?}{suspended}", change.version.text(), change.config)
             }
-            Write::DeleteRelease { .. } => f.write_str("the deletion of the release"),
-            Write::ReconcileRequest { .. } => f.write_str("a reconcile request to Flux"),
-            Write::Status { status, .. } => write!(f, "the status {}", words(status)),
-            Write::LetGo { .. } => f.write_str("the end of the finalizer"),
+            FluxWrite::DeleteRelease { .. } => f.write_str("the deletion of the release"),
+            FluxWrite::ReconcileRequest { .. } => f.write_str("a reconcile request to Flux"),
         }
     }
 }
 
 fn words(status: &ApplicationInstanceStatus) -> String {
-    let told = status.conditions.iter().map(|known| {
-        let status = known.status.as_str().chars().next().unwrap_or('?');
-        format!("{}={status}/{}", known.type_, known.reason)
-    });
-    told.collect::<Vec<_>>().join(" ")
+    ::explore::words(status.conditions.as_slice())
 }
 
 /// ApplicationInstances.
@@ -130,8 +119,10 @@ impl Model for Applications {
     type Shot = Shot;
     type Memory = Memory;
     type Desk = Desk;
-    type Plan = ApplicationPlan;
-    type Write = Write;
+    type Spec = Spec;
+    type Marks = Marks;
+    type Status = ApplicationInstanceStatus;
+    type Child = FluxWrite;
 
     const KINDS: &'static [&'static str] = &[
         "ApplicationInstance",
@@ -157,7 +148,7 @@ impl Model for Applications {
     }
 
     fn make(&self, world: &mut World, memory: &mut Memory, what: Move, now: i64) {
-        if !world.is_gone {
+        if !world.app.is_gone {
             world::make(world, memory, what, now);
         }
     }
@@ -166,8 +157,32 @@ impl Model for Applications {
         world::rest(world, memory, now);
     }
 
-    fn is_over(&self, world: &World) -> bool {
-        world.is_gone
+    fn start(&self) -> Timestamp {
+        shown::time(0)
+    }
+
+    fn own<'a>(&self, world: &'a World) -> &'a Instance {
+        &world.app
+    }
+
+    fn own_mut<'a>(&self, world: &'a mut World) -> &'a mut Instance {
+        &mut world.app
+    }
+
+    fn shown<'a>(&self, view: &'a [Shot]) -> &'a Instance {
+        look(view).app
+    }
+
+    fn conditions<'a>(&self, status: &'a ApplicationInstanceStatus) -> &'a [Condition] {
+        status.conditions.as_slice()
+    }
+
+    fn differs(&self, before: Option<&ApplicationInstanceStatus>, after: &ApplicationInstanceStatus) -> bool {
+        differs(before, after)
+    }
+
+    fn read_back(&self, status: &ApplicationInstanceStatus) -> ApplicationInstanceStatus {
+        as_read_back(status)
     }
 
     fn version(&self, world: &World, kind: usize) -> u32 {
@@ -198,39 +213,16 @@ impl Model for Applications {
         desk.decide(&look(view), memory, now)
     }
 
-    fn writes(&self, plan: &ApplicationPlan, view: &[Shot]) -> Vec<Write> {
-        writes(plan, &look(view))
+    fn child(&self, step: Step<'_, ApplicationInstanceStatus>, view: &[Shot]) -> Option<FluxWrite> {
+        flux_write(step, &look(view))
     }
 
-    fn write(&self, world: &mut World, write: &Write, _now: i64) -> Effect {
+    fn write(&self, world: &mut World, write: &FluxWrite, _now: i64) -> Effect {
         carry_out(world, write)
     }
 
-    fn goes_on(&self, memory: &Memory, refused: Option<&Write>, write: &Write) -> bool {
-        match write {
-            // A status is written only by a plan that knew how its children would fare.
-            Write::Status { .. } => refused.is_some() == memory.is_denied,
-            // The end is not written by one that took a refusal for standing which has gone.
-            Write::LetGo { .. } => refused.is_none() && !memory.is_denied,
-            _ => refused.is_none(),
-        }
-    }
-
-    fn remember(&self, memory: &mut Memory, plan: &ApplicationPlan, refused: Option<&Write>) {
-        remember(memory, plan, refused);
-    }
-
-    fn requeue_at(&self, plan: &ApplicationPlan) -> Option<i64> {
-        plan.requeue_at.map(shown::seconds)
-    }
-
-    fn wishes(&self, view: &[Shot]) -> u64 {
-        let app = look(view).app;
-        hash_of((app.generation, app.spec, app.paused, app.retry, app.deleting, app.finalizer))
-    }
-
-    fn remembered(&self, memory: &Memory) -> u64 {
-        hash_of(memory)
+    fn remember(&self, memory: &mut Memory, plan: &ApplicationPlan, is_refused: bool) {
+        remember(memory, plan, is_refused);
     }
 
     fn facts(&self, view: &[Shot], memory: &Memory) -> u64 {
@@ -246,25 +238,12 @@ impl Model for Applications {
             (known.uid, known.version, known.artifact, known.observed, trouble)
         });
         hash_of((
-            (app.spec, app.paused, app.retry, app.deleting),
+            (app.spec, app.marks, app.deleting),
             release,
             source,
             (seen.dependency_ready, seen.drift, seen.secret, seen.leftovers),
             memory,
         ))
-    }
-
-    fn said(&self, world: &World) -> [u64; 8] {
-        let mut said = [0; 8];
-        let conditions = world.app.status.iter().flat_map(|status| status.conditions.iter());
-        for (place, known) in said.iter_mut().zip(conditions) {
-            *place = hash_of((known.status, &known.reason));
-        }
-        said
-    }
-
-    fn said_in_words(&self, world: &World) -> String {
-        world.app.status.as_ref().map_or_else(|| "nothing".to_owned(), |status| words(status))
     }
 
     fn outcome(&self, world: &World, now: i64) -> (u64, u64) {
@@ -291,37 +270,22 @@ impl Model for Applications {
     }
 }
 
-/// What `act` would ask of the API server, by what the caches show.
-fn writes(plan: &ApplicationPlan, seen: &Look<'_>) -> Vec<Write> {
-    let app = seen.app;
-    let mut writes = Vec::new();
-    let mut lock = app.version;
-    for step in plan.steps() {
-        match step {
-            Step::Hold if !app.finalizer && !app.deleting => {
-                writes.push(Write::HoldFinalizer { lock });
-                lock += 1;
-            }
-            Step::Apply(child) => writes.extend(apply(seen, child)),
-            Step::Delete(_) => {
-                writes.extend(seen.release.map(|release| Write::DeleteRelease { uid: release.uid }));
-            }
-            Step::RequestReconcile(_) => writes.push(reconcile_request(seen)),
-            Step::LetGo(_) if app.finalizer => {
-                writes.push(Write::LetGo { lock });
-                return writes;
-            }
-            Step::Say(status) if differs(app.status.as_deref(), status) => {
-                writes.push(Write::Status { lock, status: Rc::new(as_read_back(status)) });
-            }
-            Step::Hold | Step::LetGo(_) | Step::Say(_) => {}
-            Step::Create(_) | Step::Patch(_) => panic!("no plan for an instance has it: {step:?}"),
-        }
+/// What a step asks of Flux's objects, by what the caches show.
+fn flux_write(step: Step<'_, ApplicationInstanceStatus>, seen: &Look<'_>) -> Option<FluxWrite> {
+    match step {
+        Step::Apply(child) => apply(seen, child),
+        Step::Delete(_) => seen.release.map(|release| FluxWrite::DeleteRelease { uid: release.uid }),
+        Step::RequestReconcile(_) => Some(reconcile_request(seen)),
+        other => panic!("no plan for an instance has it: {other:?}"),
     }
-    writes
 }
 
-fn apply(seen: &Look<'_>, child: &Child) -> Option<Write> {
+/// Everything that a plan asks of the API server.
+fn writes(plan: &ApplicationPlan, seen: &Look<'_>) -> Vec<Write> {
+    ::explore::writes(&Applications, plan, seen.app, |step| flux_write(step, seen))
+}
+
+fn apply(seen: &Look<'_>, child: &Child) -> Option<FluxWrite> {
     let id = child.id();
     let change = seen.app.spec.change;
     match id.resource.kind.as_str() {
@@ -334,22 +298,25 @@ fn apply(seen: &Look<'_>, child: &Child) -> Option<Write> {
         },
         _ => {
             let is_so = seen.source.is_some_and(|live| live.version == change.version);
-            (!is_so).then_some(Write::Source(change.version))
+            (!is_so).then_some(FluxWrite::Source(change.version))
         }
     }
 }
 
-fn apply_release(seen: &Look<'_>, change: Change, suspend: bool) -> Option<Write> {
+fn apply_release(seen: &Look<'_>, change: Change, suspend: bool) -> Option<FluxWrite> {
     let is_so = seen.release.is_some_and(|live| live.change == change && live.suspend == suspend);
-    (!is_so).then_some(Write::Release { change, suspend })
+    (!is_so).then_some(FluxWrite::Release { change, suspend })
 }
 
-fn reconcile_request(seen: &Look<'_>) -> Write {
+fn reconcile_request(seen: &Look<'_>) -> FluxWrite {
     let live = seen.release.map_or(0, |live| live.reset);
-    if seen.app.retry != 0 && live != seen.app.retry {
-        return Write::ReconcileRequest { requested: u16::from(seen.app.retry), reset: Some(seen.app.retry) };
+    if seen.app.marks.retry != 0 && live != seen.app.marks.retry {
+        return FluxWrite::ReconcileRequest {
+            requested: u16::from(seen.app.marks.retry),
+            reset: Some(seen.app.marks.retry),
+        };
     }
-    Write::ReconcileRequest {
+    FluxWrite::ReconcileRequest {
         requested: shown::VALUES_MARK + u16::from(seen.secret.1.unwrap_or_default()),
         reset: None,
     }
@@ -416,43 +383,18 @@ fn as_read_back(status: &ApplicationInstanceStatus) -> ApplicationInstanceStatus
 }
 
 /// What the API server makes of a request.
-fn carry_out(world: &mut World, write: &Write) -> Effect {
-    let is_locked_out = |lock: u32| lock != world.app.version;
+fn carry_out(world: &mut World, write: &FluxWrite) -> Effect {
     match write {
-        Write::HoldFinalizer { lock } | Write::Status { lock, .. } | Write::LetGo { lock }
-            if is_locked_out(*lock) =>
-        {
-            return Effect::Conflict;
-        }
-        Write::Source(_) | Write::Release { .. } if world.admission_denies => return Effect::Refused,
-        _ => {}
-    }
-    match write {
-        Write::HoldFinalizer { .. } => {
-            world.app.finalizer = true;
-            world.app.version += 1;
-            Effect::Wrote(OWN)
-        }
-        Write::Status { status, .. } => {
-            world.app.status = Some(Rc::clone(status));
-            world.app.version += 1;
-            Effect::Wrote(OWN)
-        }
-        Write::LetGo { .. } => {
-            world.app.finalizer = false;
-            world.app.version += 1;
-            world.is_gone = world.app.deleting;
-            Effect::Wrote(OWN)
-        }
-        Write::Source(version) => apply_to_source(world, *version),
-        Write::Release { change, suspend } => apply_to_release(world, *change, *suspend),
-        Write::DeleteRelease { uid } => {
+        FluxWrite::Source(_) | FluxWrite::Release { .. } if world.admission_denies => Effect::Refused,
+        FluxWrite::Source(version) => apply_to_source(world, *version),
+        FluxWrite::Release { change, suspend } => apply_to_release(world, *change, *suspend),
+        FluxWrite::DeleteRelease { uid } => {
             if world.release.is_some_and(|release| release.uid == *uid) {
                 flux::delete_release(world);
             }
             Effect::Wrote(RELEASE)
         }
-        Write::ReconcileRequest { requested, reset } => {
+        FluxWrite::ReconcileRequest { requested, reset } => {
             if let Some(release) = &mut world.release {
                 release.requested = *requested;
                 release.reset = reset.unwrap_or(release.reset);
@@ -503,8 +445,8 @@ fn apply_to_release(world: &mut World, change: Change, suspend: bool) -> Effect 
     Effect::Wrote(RELEASE)
 }
 
-fn remember(memory: &mut Memory, plan: &ApplicationPlan, refused: Option<&Write>) {
-    memory.is_denied = refused.is_some();
+fn remember(memory: &mut Memory, plan: &ApplicationPlan, is_refused: bool) {
+    memory.is_denied = is_refused;
     memory.asks_check = plan.polls.iter().any(|poll| poll.get::<ReadinessPoll>().is_some());
     memory.asks_chart = plan.polls.iter().find_map(|poll| {
         let artifact: &ArtifactRef = poll.get()?;

@@ -1,13 +1,13 @@
 //! What must hold of an ApplicationInstance, checked against a truth that the operator cannot see.
 
 use ::explore::Violation;
-use conditions::{Condition, Status};
+use conditions::Status;
 use vworkspace_api::application_instance::ApplicationInstanceStatus;
 
 use super::flux::{Mark, Ready, Release, Trouble, Waits};
 use super::shown::SECRET;
 use super::world::{Memory, Running, Seen, World};
-use super::{ApplicationPlan, Look, Write, words};
+use super::{ApplicationPlan, FluxWrite, Look, Write, words};
 
 const READY_IS_PROVEN: &str = "ready-is-proven";
 const TROUBLE_WAS_SEEN: &str = "trouble-was-seen";
@@ -77,18 +77,8 @@ const EXCLUDED: &[(&str, &str)] = &[
     ("Deleting=True", "Stalled=True"),
 ];
 
-/// Types are told apart by their first letters, and statuses by one: this is asked a hundred times per reconcile.
-fn is(known: &Condition, pattern: &str) -> bool {
-    let Some(said) = pattern.strip_prefix(known.type_.as_str()).and_then(|rest| rest.strip_prefix('='))
-    else {
-        return false;
-    };
-    let Some(rest) = said.strip_prefix(known.status.as_str()) else { return false };
-    rest.is_empty() || rest.strip_prefix('/').is_some_and(|reason| known.reason == reason)
-}
-
 pub(super) fn says(status: &ApplicationInstanceStatus, pattern: &str) -> bool {
-    status.conditions.iter().any(|known| is(known, pattern))
+    ::explore::says(status.conditions.as_slice(), pattern)
 }
 
 fn reason<'a>(status: &'a ApplicationInstanceStatus, type_: &str) -> (Status, &'a str) {
@@ -106,10 +96,8 @@ pub(super) fn consistent(
     if after.conditions.unsaid(generation).next().is_some() || after.conditions.as_slice().len() != 7 {
         return broken(EVERYTHING_IS_SAID, "a condition is missing".to_owned());
     }
-    for (one, other) in EXCLUDED {
-        if says(after, one) && says(after, other) {
-            return broken(NO_CONTRADICTION, format!("{one} with {other}"));
-        }
+    if let Some((one, other)) = ::explore::contradiction(after.conditions.as_slice(), EXCLUDED) {
+        return broken(NO_CONTRADICTION, format!("{one} with {other}"));
     }
     let is_current = says(after, "Reconciling=False") && says(after, "Stalled=False");
     let unfinished = ["Ready=Unknown", "Ready=False/Installing", "Ready=False/Upgrading"];
@@ -211,11 +199,7 @@ fn leaves_without_cause(world: &World, seen: &Look<'_>, plan: &ApplicationPlan) 
     let Some(release) = seen.release else { return false };
     let was_ready = says(before, "Ready=True") && before.observed_generation == Some(seen.app.generation);
     // Dear, so it is asked last.
-    let writes_children = || {
-        super::writes(plan, seen).iter().any(|write| {
-            !matches!(write, Write::HoldFinalizer { .. } | Write::Status { .. } | Write::LetGo { .. })
-        })
-    };
+    let writes_children = || super::writes(plan, seen).iter().any(|write| matches!(write, Write::Child(_)));
     was_ready
         && !seen.app.deleting
         && !release.deleting
@@ -292,23 +276,23 @@ fn unseen_trouble(
 }
 
 pub(super) fn judge_write(world: &World, seen: &Look<'_>, write: &Write) -> Result<(), Violation> {
-    let broken = |name, what: &str| Err(Violation::new(name, format!("{write}: {what}")));
-    let to_child = !matches!(write, Write::HoldFinalizer { .. } | Write::Status { .. } | Write::LetGo { .. });
-    if to_child && seen.app.paused && !seen.app.deleting {
+    let broken = |name, what: &str| Err(Violation::new(name, what));
+    let to_child = matches!(write, Write::Child(_));
+    if to_child && seen.app.marks.paused && !seen.app.deleting {
         return broken(PAUSED_MEANS_PAUSED, "it is paused by annotation");
     }
     match write {
-        Write::Release { change, .. }
+        Write::Child(FluxWrite::Release { change, .. })
             if world.source.is_none_or(|source| source.version != change.version) =>
         {
             // A release that is only suspended keeps what it has.
             let keeps = world.release.is_some_and(|live| live.change == *change);
             if keeps { Ok(()) } else { broken(SOURCE_BEFORE_RELEASE, "the source does not have the change") }
         }
-        Write::Source(_) if seen.app.deleting => {
+        Write::Child(FluxWrite::Source(_)) if seen.app.deleting => {
             broken(NOTHING_IS_LEFT_BEHIND, "the instance is being deleted")
         }
-        Write::DeleteRelease { .. }
+        Write::Child(FluxWrite::DeleteRelease { .. })
             if world.release.is_some_and(|live| live.suspend != seen.app.spec.orphan) =>
         {
             broken(NOTHING_IS_LEFT_BEHIND, "Flux would do the opposite with the application")
@@ -365,14 +349,14 @@ fn expected(world: &World, now: i64) -> Vec<&'static str> {
         return vec!["Ready=False/Uninstalling", step, "Stalled=False"];
     }
     let mut expected = vec!["Deleting=False/NotDeleting"];
-    let is_paused = world.app.paused || spec.suspend || world.is_window_open(now);
+    let is_paused = world.app.marks.paused || spec.suspend || world.is_window_open(now);
     // A release that could not be suspended goes on, whatever the spec wants.
     let goes_on =
         world.admission_denies && world.release.is_some_and(|release| !release.suspend && !release.deleting);
     // And one that could not be resumed stands still.
     let stands_still =
         world.admission_denies && world.release.is_some_and(|release| release.suspend && !release.deleting);
-    expected.push(match (world.app.paused, spec.suspend, world.is_window_open(now)) {
+    expected.push(match (world.app.marks.paused, spec.suspend, world.is_window_open(now)) {
         (true, ..) => "Suspended=True/ReconcilePaused",
         _ if goes_on => "Suspended=False/Active",
         (_, true, _) => "Suspended=True/ManuallySuspended",

@@ -1,7 +1,8 @@
 //! How a schedule ended, for the comparison with others that ended in the same world.
 
+use ::explore::hash_of;
+
 use super::flux::Release;
-use super::hash::hash_of;
 use super::oracle::{is_fresh_drift, is_lost, still_told};
 use super::world::{Config, World};
 
@@ -29,7 +30,7 @@ pub(super) fn of(world: &World, now: i64) -> (u64, u64) {
     let since = world.source.and_then(|source| source.fetch_failed).map(|failed| now - failed.since >= 300);
     let values = (world.app.spec.change.config == Config::FromSecret).then_some(world.secret);
     let world_key = hash_of((
-        (world.app.spec, world.app.paused, world.app.retry, world.app.deleting, was_released, seen),
+        (world.app.spec, world.app.marks, world.app.deleting, was_released, seen),
         (release, source, since, values),
         (world.dependency_ready, world.leftovers, world.admission_denies, world.is_window_open(now)),
         (

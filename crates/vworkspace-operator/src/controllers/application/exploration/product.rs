@@ -12,7 +12,7 @@ use super::flux::{
     Action, FetchFailed, Mark, Ready, Reconciling, Release, Released, Remediated, Snapshot, Source, Trouble,
 };
 use super::shown::Desk;
-use super::world::{Change, Config, Instance, Memory, Spec, Version};
+use super::world::{Change, Config, Instance, Marks, Memory, Spec, Version};
 use super::{Look, Write, as_read_back, oracle, words, writes};
 
 /// What is proven of an application.
@@ -205,11 +205,11 @@ fn spec() -> Spec {
 }
 
 /// What the user wants.
-type Wish = (Spec, Paused, Deleting);
+type Asked = (Spec, Paused, Deleting);
 type Paused = bool;
 type Deleting = bool;
 
-fn wishes() -> [Class<Wish>; 7] {
+fn asked() -> [Class<Asked>; 7] {
     let plain = spec();
     [
         class((plain, false, false), &[Facts::ANSWERS]),
@@ -439,8 +439,9 @@ pub(super) fn statuses(desk: &mut Desk) -> [Option<Rc<ApplicationInstanceStatus>
     [None, first, ready, failed, without_chart]
 }
 
-fn instance((spec, paused, deleting): Wish, status: Option<Rc<ApplicationInstanceStatus>>) -> Instance {
-    Instance { version: 1, generation: 1, spec, paused, retry: 0, deleting, finalizer: true, status }
+fn instance((spec, paused, deleting): Asked, status: Option<Rc<ApplicationInstanceStatus>>) -> Instance {
+    let marks = Marks { paused, retry: 0 };
+    Instance { deleting, finalizer: true, status, ..Instance::new(spec, marks) }
 }
 
 fn shown(app: &Instance, source: Option<Source>, release: Option<Release>) -> Look<'_> {
@@ -465,12 +466,12 @@ pub(super) fn check(
         (release, digit(&mut number, &circumstances, &mut facts))
     };
     let source = digit(&mut number, &sources(), &mut facts);
-    let wish = digit(&mut number, &wishes(), &mut facts);
+    let asked = digit(&mut number, &asked(), &mut facts);
     let before = statuses[number % STATUSES].clone();
     facts.add(SAID[number % STATUSES]);
     let memory = circumstance.memory();
     let drift = (circumstance == Circumstance::Drifted).then_some(-1);
-    let app = instance(wish, before);
+    let app = instance(asked, before);
     let seen = Look { drift, ..shown(&app, source, release) };
     let plan = desk.decide(&seen, &memory, 0);
     let broken = |what: String| {
@@ -491,11 +492,11 @@ pub(super) fn check(
     if let Some(claim) = unproven(&plan.status, facts) {
         return broken(format!("{claim} without a proof"));
     }
-    let asked = writes(&plan, &seen);
-    if asked.iter().any(|write| !matches!(write, Write::Status { .. })) {
+    let written = writes(&plan, &seen);
+    if written.iter().any(|write| !matches!(write, Write::Status { .. })) {
         return Ok(());
     }
-    let app = instance(wish, Some(Rc::new(as_read_back(&plan.status))));
+    let app = instance(asked, Some(Rc::new(as_read_back(&plan.status))));
     let seen = Look { drift, ..shown(&app, source, release) };
     let again = desk.decide(&seen, &memory, 0);
     if !writes(&again, &seen).is_empty() {

@@ -11,7 +11,7 @@ use serde_json::json;
 use vworkspace_api::application_instance::{ApplicationInstance, ApplicationInstanceStatus, Values};
 
 use super::flux::{Action, FetchFailed, Mark, Ready, Reconciling, Release, Released, Remediated, Trouble};
-use super::world::{Change, Config, Instance, Memory, Running, Spec};
+use super::world::{Change, Config, Instance, Marks, Memory, Running, Spec};
 use super::{ApplicationPlan, Look, flux, newest};
 use crate::controllers::application::children::{FluxSpecs, flux_specs};
 use crate::controllers::application::decide::testing::{desired, empty, instance, noon, rules};
@@ -34,10 +34,6 @@ pub(super) fn time(seconds: i64) -> Timestamp {
     noon() + SignedDuration::from_secs(seconds)
 }
 
-pub(super) fn seconds(time: Timestamp) -> i64 {
-    time.duration_since(noon()).as_secs()
-}
-
 /// Objects that are changed in place, because building them anew costs more than deciding.
 pub(super) struct Desk {
     rules: Rules,
@@ -49,7 +45,7 @@ pub(super) struct Desk {
     check: NamedCheck,
     pub(super) app: ApplicationInstance,
     status: Option<Rc<ApplicationInstanceStatus>>,
-    wished: Option<(Spec, bool, u8)>,
+    asked: Option<(Spec, Marks)>,
     pub(super) world: World,
     source: Option<flux::Source>,
     release: Option<Release>,
@@ -84,7 +80,7 @@ impl Desk {
             },
             app: instance(),
             status: None,
-            wished: None,
+            asked: None,
             world: empty(),
             source: None,
             release: None,
@@ -180,10 +176,10 @@ impl Desk {
     }
 
     fn show_instance(&mut self, seen: &Instance) {
-        let wished = (seen.spec, seen.paused, seen.retry);
-        if self.wished != Some(wished) {
-            self.wished = Some(wished);
-            self.show_wishes(seen);
+        let asked = (seen.spec, seen.marks);
+        if self.asked != Some(asked) {
+            self.asked = Some(asked);
+            self.show_asked(seen);
         }
         let meta = &mut self.app.metadata;
         meta.generation = Some(seen.generation);
@@ -199,7 +195,7 @@ impl Desk {
         }
     }
 
-    fn show_wishes(&mut self, seen: &Instance) {
+    fn show_asked(&mut self, seen: &Instance) {
         use vworkspace_api::application_instance::DeletionPolicy;
         self.ask_for(seen.spec.change);
         let spec = &mut self.app.spec;
@@ -213,8 +209,8 @@ impl Desk {
             Vec::new()
         };
         let marks = [
-            ("apps.vworkspace.io/reconcile", seen.paused.then(|| "disabled".to_owned())),
-            ("apps.vworkspace.io/retry", (seen.retry != 0).then(|| retry_mark(seen.retry))),
+            ("apps.vworkspace.io/reconcile", seen.marks.paused.then(|| "disabled".to_owned())),
+            ("apps.vworkspace.io/retry", (seen.marks.retry != 0).then(|| retry_mark(seen.marks.retry))),
         ];
         let marks = marks.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?)));
         self.app.metadata.annotations = Some(marks.collect());

@@ -1,47 +1,22 @@
 //! The entry: `EXPLORE_SCHEDULES=1000000 cargo test --profile explore -p vworkspace-operator explored -- --nocapture`.
 
-use ::explore::{INVARIANTS, Search, again, explore};
+use ::explore::{INVARIANTS, Search};
 
 use super::*;
 
 /// A few in every run of the tests; `cargo lab test` asks for a million.
 const FEW: u64 = 2_000;
 
-fn number(name: &str) -> Option<u64> {
-    std::env::var(name)
-        .ok()
-        .map(|text| text.parse().unwrap_or_else(|_| panic!("{name} is {text}; expected a number")))
-}
-
-fn search() -> Search {
-    Search {
-        seed: number("EXPLORE_FIRST_SEED").unwrap_or(1),
-        schedules: number("EXPLORE_SCHEDULES").unwrap_or(FEW),
-        events: (20, 36),
-        undisturbed_every: 64,
-    }
-}
-
 #[test]
 fn explored_instances_keep_every_promise() {
-    if let Ok(seeds) = std::env::var("EXPLORE_SEED") {
-        let seeds: Vec<u64> =
-            seeds.split(',').map(|seed| seed.parse().expect("EXPLORE_SEED is a seed")).collect();
-        let failure = again(&Applications, &search(), &seeds);
-        assert!(failure.is_none(), "{}", failure.map(|failure| failure.to_string()).unwrap_or_default());
-        return;
-    }
-    let (counts, failure) = explore(&Applications, &search());
-    println!("explored ApplicationInstance: {counts}");
-    assert!(failure.is_none(), "{}", failure.map(|failure| failure.to_string()).unwrap_or_default());
-    assert_eq!(counts.schedules, search().schedules);
-    assert!(counts.short * 50 <= counts.schedules, "too many schedules are short: {}", counts.short);
+    ::explore::check("ApplicationInstance", &Applications, FEW);
 }
 
 #[test]
 fn explored_combinations_of_all_inputs_are_told_without_contradiction() {
     // All of them in a long run; a part that is spread evenly in a short one.
-    let wanted = usize::try_from(search().schedules).unwrap_or(usize::MAX).saturating_mul(2);
+    let wanted =
+        usize::try_from(Search::from_environment(FEW).schedules).unwrap_or(usize::MAX).saturating_mul(2);
     let mut step = (product::ALL / wanted.max(1)).max(1);
     // A step that shares a factor with the number of values of an input would leave some of them out.
     while [2, 3, 5, 7].into_iter().any(|factor| step.is_multiple_of(factor)) {

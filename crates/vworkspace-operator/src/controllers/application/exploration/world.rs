@@ -2,9 +2,8 @@
 //! of it, and what was ever true of the application.
 
 use std::fmt;
-use std::rc::Rc;
 
-use ::explore::{Dice, Moves};
+use ::explore::{Dice, Moves, Own};
 use vworkspace_api::application_instance::ApplicationInstanceStatus;
 
 use super::flux::{self, Release, Source};
@@ -111,18 +110,15 @@ pub(super) struct Spec {
     pub(super) orphan: bool,
 }
 
-/// The instance itself.
-#[derive(Debug, Clone)]
-pub(super) struct Instance {
-    pub(super) version: u32,
-    pub(super) generation: i64,
-    pub(super) spec: Spec,
+/// What the user asks for by annotations.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub(super) struct Marks {
     pub(super) paused: bool,
     pub(super) retry: u8,
-    pub(super) deleting: bool,
-    pub(super) finalizer: bool,
-    pub(super) status: Option<Rc<ApplicationInstanceStatus>>,
 }
+
+/// The instance itself.
+pub(super) type Instance = Own<Spec, Marks, ApplicationInstanceStatus>;
 
 /// What has been seen of trouble, for what may be said later.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -138,7 +134,6 @@ pub(super) struct Seen {
 #[derive(Debug, Clone)]
 pub(super) struct World {
     pub(super) app: Instance,
-    pub(super) is_gone: bool,
     pub(super) source: Option<Source>,
     pub(super) source_version: u32,
     pub(super) release: Option<Release>,
@@ -249,19 +244,9 @@ pub(super) fn begin(dice: &mut Dice) -> World {
         window: dice.chance(1, 24),
         orphan: dice.chance(1, 8),
     };
-    let app = Instance {
-        version: 1,
-        generation: 1,
-        spec,
-        paused: dice.chance(1, 32),
-        retry: 0,
-        deleting: false,
-        finalizer: false,
-        status: None,
-    };
+    let app = Own::new(spec, Marks { paused: dice.chance(1, 32), retry: 0 });
     World {
         app,
-        is_gone: false,
         source: None,
         source_version: 0,
         release: None,
@@ -289,16 +274,6 @@ pub(super) fn begin(dice: &mut Dice) -> World {
 }
 
 impl World {
-    /// The user changes the object.
-    fn edit(&mut self, edit: impl FnOnce(&mut Spec)) {
-        let before = self.app.spec;
-        edit(&mut self.app.spec);
-        if self.app.spec != before {
-            self.app.generation += 1;
-            self.app.version += 1;
-        }
-    }
-
     pub(super) fn touch_release(&mut self) {
         self.release_version += 1;
         let (running, is_whole) = (self.running, self.is_whole);
@@ -392,7 +367,7 @@ fn user(world: &World, into: &mut Moves<Move>) {
         (Move::AskConfig(Config::Three), 4),
         (Move::AskConfig(Config::FromSecret), 2),
         (Move::Suspend(!spec.suspend), if spec.suspend { 12 } else { 3 }),
-        (Move::Pause(!world.app.paused), if world.app.paused { 12 } else { 3 }),
+        (Move::Pause(!world.app.marks.paused), if world.app.marks.paused { 12 } else { 3 }),
         (Move::NeedApproval(!spec.approval), if spec.approval { 12 } else { 1 }),
         (Move::Retry, 2),
     ]);
@@ -409,18 +384,13 @@ pub(super) fn make(world: &mut World, memory: &mut Memory, what: Move, now: i64)
         Move::SourceInterval => world.sources.is_due = true,
         Move::HelmControllerRestarts => helm_controller::restart(world),
         Move::SourceControllerRestarts => source_controller::restart(world),
-        Move::AskVersion(version) => world.edit(|spec| spec.change.version = version),
-        Move::AskConfig(config) => world.edit(|spec| spec.change.config = config),
-        Move::Suspend(suspend) => world.edit(|spec| spec.suspend = suspend),
-        Move::NeedApproval(approval) => world.edit(|spec| spec.approval = approval),
-        Move::Window(window) => world.edit(|spec| spec.window = window),
-        Move::Pause(paused) => {
-            (world.app.paused, world.app.version) = (paused, world.app.version + 1);
-        }
-        Move::Retry => {
-            world.app.retry = world.app.retry.wrapping_add(1);
-            world.app.version += 1;
-        }
+        Move::AskVersion(version) => world.app.edit(|spec| spec.change.version = version),
+        Move::AskConfig(config) => world.app.edit(|spec| spec.change.config = config),
+        Move::Suspend(suspend) => world.app.edit(|spec| spec.suspend = suspend),
+        Move::NeedApproval(approval) => world.app.edit(|spec| spec.approval = approval),
+        Move::Window(window) => world.app.edit(|spec| spec.window = window),
+        Move::Pause(paused) => world.app.annotate(|marks| marks.paused = paused),
+        Move::Retry => world.app.annotate(|marks| marks.retry = marks.retry.wrapping_add(1)),
         Move::Registry(answers) => world.registry_answers = answers,
         Move::Cluster(works) => world.cluster_works = works,
         Move::Endpoint(answers) => world.endpoint_answers = answers,
@@ -439,25 +409,12 @@ pub(super) fn make(world: &mut World, memory: &mut Memory, what: Move, now: i64)
             world.drift_version += 1;
         }
         Move::DeleteRelease => flux::delete_release(world),
-        Move::Delete => delete(world),
+        Move::Delete => world.app.delete(),
         Move::LeftoversEnd => end_leftovers(world),
         Move::CheckAnswers => memory.check = Some(world.endpoint_answers && world.running.is_some()),
         Move::ChartIsRead => memory.chart = memory.asks_chart,
         Move::TemporaryWatchesAreListed => list_temporary_watches(world, memory),
     }
-}
-
-fn delete(world: &mut World) {
-    if world.app.deleting {
-        return;
-    }
-    if !world.app.finalizer {
-        world.is_gone = true;
-        return;
-    }
-    world.app.deleting = true;
-    world.app.generation += 1;
-    world.app.version += 1;
 }
 
 fn end_leftovers(world: &mut World) {

@@ -34,7 +34,8 @@ impl Hasher for Mixed {
     }
 }
 
-pub(super) fn hash_of(value: impl Hash) -> u64 {
+/// Everything that a value holds, in one number.
+pub fn hash_of(value: impl Hash) -> u64 {
     let mut hasher = Mixed::default();
     value.hash(&mut hasher);
     hasher.finish()
