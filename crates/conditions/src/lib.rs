@@ -26,4 +26,4 @@ pub use rule::{Finding, Rule, Subject, Verdict, described, first};
 pub use set::{ConditionSet, Moment};
 #[doc(hidden)]
 pub use vocabulary::MadeWithConditions;
-pub use vocabulary::{ConditionType, Entry, Kind, Origin, Reason, TypeListing, Vocabulary};
+pub use vocabulary::{ConditionType, Entry, Kind, Origin, Reason, Severity, TypeListing, Vocabulary};

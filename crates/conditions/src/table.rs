@@ -4,10 +4,10 @@
 /// [`Reason`](crate::Reason).
 ///
 /// An entry is `Status Reason origin "since" { meaning, investigate, resolve }`, with `was [..]` before the brace for former names.
-/// `repeats` lists reasons that have their texts in another type of the kind.
+/// `Type is warning for Kind` makes it a warning that the condition is True. `repeats` lists reasons that have their texts in another type of the kind.
 ///
 /// ```
-/// use conditions::{conditions, kstatus, ConditionSet, Kind, Moment, Reads, Vocabulary};
+/// use conditions::{conditions, kstatus, ConditionSet, Kind, Moment, Reads, Severity, Vocabulary};
 ///
 /// pub enum Teapot {}
 ///
@@ -25,7 +25,7 @@
 ///
 /// conditions! {
 ///     /// Brewing cannot start.
-///     Blocked for Teapot {
+///     Blocked is warning for Teapot {
 ///         True NoWater contract "0.1.0" was ["Dry"] {
 ///             meaning: "The pot is empty.",
 ///             investigate: ["kubectl describe teapot -n {namespace} {name}"],
@@ -59,6 +59,8 @@
 /// conditions.set(Blocked::NoWater, "0 ml", at);
 /// conditions.project(at);
 /// assert_eq!(conditions.get("Stalled").unwrap().reason, "NoWater");
+/// assert_eq!(Teapot::VOCABULARY.severity("Blocked"), Severity::Warning);
+/// assert_eq!(Teapot::VOCABULARY.severity("Ready"), Severity::Normal);
 /// ```
 ///
 /// What does not compile: an entry that the API server would refuse or that explains nothing ([`Entry::checked`]), and a
@@ -69,7 +71,7 @@
 macro_rules! conditions {
     (
         $(#[doc = $about:literal])+
-        $Type:ident for $Kind:ty {
+        $Type:ident $(is $severity:ident)? for $Kind:ty {
             $(
                 $status:ident $Reason:ident $origin:ident $since:literal $(was [$($was:literal),+])? {
                     meaning: $meaning:literal,
@@ -99,6 +101,7 @@ macro_rules! conditions {
             pub const TABLE: $crate::ConditionType = $crate::ConditionType {
                 name: stringify!($Type),
                 about: concat!($($about),+),
+                severity: $crate::conditions!(@severity $($severity)?),
                 entries: &[$(*Self::$Reason.entry(),)* $($(*Self::$Again.entry(),)+)?],
             };
 
@@ -149,6 +152,8 @@ macro_rules! conditions {
             }
         }
     };
+    (@severity) => { $crate::Severity::Normal };
+    (@severity warning) => { $crate::Severity::Warning };
     (@origin contract) => { $crate::Origin::Contract };
     (@origin extension) => { $crate::Origin::Extension };
 }

@@ -92,6 +92,15 @@ impl Entry {
     }
 }
 
+/// How bad it is when a condition is True.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Severity {
+    /// As it should be, or no matter.
+    Normal,
+    /// Something is wrong.
+    Warning,
+}
+
 /// One condition type and all that it can say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ConditionType {
@@ -99,6 +108,8 @@ pub struct ConditionType {
     pub name: &'static str,
     /// What it is about, in a sentence.
     pub about: &'static str,
+    /// How bad it is when it is True.
+    pub severity: Severity,
     /// Everything it can say.
     pub entries: &'static [Entry],
 }
@@ -178,6 +189,13 @@ impl Vocabulary {
             entries: known.entries.to_vec(),
         });
         own.chain(kstatus::added_types(self))
+    }
+
+    /// How bad it is when a condition of this type is True. `Stalled` means that nothing but a person can help.
+    #[must_use]
+    pub fn severity(&self, type_: &str) -> Severity {
+        let own = self.types.iter().find(|known| known.name == type_).map(|known| known.severity);
+        own.unwrap_or(if type_ == kstatus::STALLED { Severity::Warning } else { Severity::Normal })
     }
 
     /// The names of all types, in the same order, without a copy of what they can say.

@@ -2,7 +2,7 @@
 #![allow(missing_docs, unreachable_pub, clippy::expect_used, clippy::indexing_slicing, clippy::panic)] // a test may panic
 
 use conditions::proofread::problems;
-use conditions::{ConditionType, Entry, Kind, Reads, Vocabulary, conditions, kstatus};
+use conditions::{ConditionType, Entry, Kind, Reads, Severity, Vocabulary, conditions, kstatus};
 use kitchen::Teapot;
 use kitchen::kettle::{Kettle, Reconciling};
 
@@ -68,7 +68,12 @@ fn a_command_in_prose_stands_between_backticks_at_the_end_of_a_sentence() {
     let about = |resolve: &'static str| {
         let entry = Entry { resolve, ..*kitchen::Blocked::NoTea.entry() };
         let entries = Box::leak(Box::new([entry, *kitchen::Blocked::NotBlocked.entry()]));
-        let types = Box::leak(Box::new([ConditionType { name: "Blocked", about: "", entries }]));
+        let types = Box::leak(Box::new([ConditionType {
+            name: "Blocked",
+            about: "",
+            severity: Severity::Normal,
+            entries,
+        }]));
         problems(&Vocabulary { types, reads: &[], ..*Teapot::VOCABULARY })
     };
     assert_eq!(about("Buy some: `kubectl create tea`. Or wait."), [""; 0]);
@@ -84,7 +89,8 @@ fn the_added_types_are_read_too_and_nothing_may_stand_twice() {
         Entry { was: &["Stable"], ..*kitchen::Blocked::NoTea.entry() },
         *kitchen::Blocked::NotBlocked.entry(),
     ];
-    const CLASH: &[ConditionType] = &[ConditionType { name: "Blocked", about: "", entries: ALIAS }];
+    const CLASH: &[ConditionType] =
+        &[ConditionType { name: "Blocked", about: "", severity: Severity::Normal, entries: ALIAS }];
     let [alias, ..] = ALIAS else { panic!("it has an entry") };
     let reads = &[Reads::Reconciling(alias)];
     let found =
@@ -108,7 +114,7 @@ fn silence_is_spoken_for_by_a_word_that_keeps_kstatus_waiting() {
 #[test]
 fn a_type_that_never_holds_is_one_sided_too() {
     const NEVER: &[Entry] = &[*kitchen::Blocked::NotBlocked.entry()];
-    let types = &[ConditionType { name: "Never", about: "", entries: NEVER }];
+    let types = &[ConditionType { name: "Never", about: "", severity: Severity::Normal, entries: NEVER }];
     let found = problems(&Vocabulary { types, reads: &[], ..*Teapot::VOCABULARY });
     assert_eq!(found, ["Teapot: Never cannot say both that it holds and that it does not"]);
 }

@@ -44,7 +44,6 @@ type Published = Sight<ConfigMap>;
 impl Controller for Notices {
     const NAME: &'static str = "notice";
     const FINALIZER: Option<&'static str> = Some("example.org/notice");
-    const TROUBLE: &'static [&'static str] = &[];
     const OWNERSHIP: Ownership = OWNER;
     const CLOCKS: &'static [&'static str] = &[];
     const LANE: Option<LaneOf<Notice>> =
@@ -72,13 +71,12 @@ impl Controller for Notices {
                 )],
                 ..Plan::only_status(Finalizer::Hold, says(notice, "Going"))
             },
-            (None, found) => Plan {
-                children: vec![Child::of(&copy(notice))],
-                ..Plan::only_status(
-                    Finalizer::Hold,
-                    says(notice, if found.is_some() { "Published" } else { "Publishing" }),
-                )
-            },
+            (None, found) => {
+                let wanted = copy(notice);
+                let is_up = found.is_some_and(|found| found.data == wanted.data);
+                let said = says(notice, if is_up { "Published" } else { "Publishing" });
+                Plan { children: vec![Child::of(&wanted)], ..Plan::only_status(Finalizer::Hold, said) }
+            }
         }
     }
 

@@ -30,8 +30,6 @@ pub trait Controller: Send + Sync + 'static {
     const NAME: &'static str;
     /// The finalizer that holds an object until its children are gone. Who leaves nothing behind needs none.
     const FINALIZER: Option<&'static str>;
-    /// Types of conditions that mean trouble when they are True: Events about them are warnings.
-    const TROUBLE: &'static [&'static str];
     /// How its children say whose they are.
     const OWNERSHIP: Ownership;
     /// Fields at the root of the status that only tell the time: a change of them alone is no change.
@@ -51,6 +49,11 @@ pub trait Controller: Send + Sync + 'static {
 
     /// What to do about it: the same input gives the same plan.
     fn decide(&self, object: &Self::Object, world: &Self::World, now: Timestamp) -> Plan<Self::Status>;
+
+    /// Whether a condition of this type is a warning when it is True: so are the Events about it.
+    fn is_warning(type_: &str) -> bool {
+        type_ == "Stalled"
+    }
 
     /// What to say of an object that cannot be read as what it should be, and why: nothing else is done about it until it
     /// changes.

@@ -153,7 +153,7 @@ impl Operator {
             let manager = product.field_manager(C::NAME);
             let actor = Actor {
                 client: client.clone(),
-                announcer: Announcer::new(client.clone(), manager.clone(), C::TROUBLE, listeners),
+                announcer: Announcer::new(client.clone(), manager.clone(), C::is_warning, listeners),
                 manager,
                 terms: Terms {
                     resource: resource_of::<C::Object>(),

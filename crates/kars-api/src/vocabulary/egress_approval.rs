@@ -87,7 +87,7 @@ conditions! {
 
 conditions! {
     /// The permission cannot be given as it was asked for.
-    Degraded for EgressApproval {
+    Degraded is warning for EgressApproval {
         True TtlExceedsCeiling contract "0.1.0" {
             meaning: "spec.ttl is longer than this cluster allows (a day unless configured). Nothing was \
                       opened.",

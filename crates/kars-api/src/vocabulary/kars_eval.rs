@@ -136,7 +136,7 @@ conditions! {
 
 conditions! {
     /// The check cannot be run, or its result cannot be used.
-    Degraded for KarsEval {
+    Degraded is warning for KarsEval {
         True SpecInvalid contract "0.1.0" {
             meaning: "The spec passes the schema but contradicts itself: two sources for the corpus or \
                       none, a schedule that is no schedule.",
@@ -188,7 +188,7 @@ conditions! {
 
 conditions! {
     /// The sandbox does not behave as its policies demand.
-    ConformanceDrift for KarsEval {
+    ConformanceDrift is warning for KarsEval {
         True DriftDetected contract "0.1.0" {
             meaning: "At least one case of the last run failed. With spec.failSandboxOnDrift the sandbox is \
                       marked Degraded too.",

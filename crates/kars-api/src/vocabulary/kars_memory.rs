@@ -111,7 +111,7 @@ conditions! {
 
 conditions! {
     /// The store cannot be used, as the router has seen.
-    Degraded for KarsMemory {
+    Degraded is warning for KarsMemory {
         True AuthMisconfigured contract "0.1.0" {
             meaning: "The backend refuses the sandbox's identity (401 or 403). If the store is missing too, \
                       this comes first.",

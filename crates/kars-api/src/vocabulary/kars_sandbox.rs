@@ -178,7 +178,7 @@ conditions! {
 
 conditions! {
     /// The agent may run, but something that it needs fails.
-    Degraded for KarsSandbox {
+    Degraded is warning for KarsSandbox {
         True AuthMisconfigured contract "0.1.0" {
             meaning: "The memory backend refuses the sandbox's identity (401 or 403), as the router has \
                       seen.",
@@ -315,7 +315,7 @@ conditions! {
 
 conditions! {
     /// The list in the spec says something else than the artifact that is enforced.
-    AllowlistDrift for KarsSandbox {
+    AllowlistDrift is warning for KarsSandbox {
         True InlineDiffersFromArtifact contract "0.1.0" {
             meaning: "The list in the spec and the verified artifact differ; the message lists what was \
                       added and removed.",

@@ -102,7 +102,7 @@ conditions! {
 
 conditions! {
     /// The policy could not be compiled or published.
-    Degraded for ToolPolicy {
+    Degraded is warning for ToolPolicy {
         True Failed contract "0.1.0" was ["ProfileWriteFailed", "Transient", "TimedOut"] {
             meaning: "Compiling, fetching a bundle or writing the ConfigMap failed; the message has the \
                       error. Routers keep the policy they have.",

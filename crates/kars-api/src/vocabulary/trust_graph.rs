@@ -76,7 +76,7 @@ conditions! {
 
 conditions! {
     /// The graph could not be checked or published.
-    Degraded for TrustGraph {
+    Degraded is warning for TrustGraph {
         True SpecInvalid contract "0.1.0" {
             meaning: "The graph cannot be used as it stands: no vertex has a usable key, or an id is one \
                       that a signature cannot cover.",

@@ -27,8 +27,8 @@ pub type StatusListener = dyn Fn(&ObjectReference, &Value, &Value) + Send + Sync
 pub(crate) struct Announcer {
     client: Client,
     controller: String,
-    /// Types that mean trouble when they are True.
-    trouble: &'static [&'static str],
+    /// Whether a condition of this type is a warning when it is True.
+    is_warning: fn(&str) -> bool,
     listeners: Arc<[Arc<StatusListener>]>,
     /// Which of several processes it is.
     instance: String,
@@ -39,11 +39,18 @@ impl Announcer {
     pub(crate) fn new(
         client: Client,
         controller: String,
-        trouble: &'static [&'static str],
+        is_warning: fn(&str) -> bool,
         listeners: Arc<[Arc<StatusListener>]>,
     ) -> Self {
         let instance = std::env::var("POD_NAME").unwrap_or_else(|_| controller.clone());
-        Self { client, controller, trouble, listeners, instance, sent: Mutex::new(Sent::new(Instant::now())) }
+        Self {
+            client,
+            controller,
+            is_warning,
+            listeners,
+            instance,
+            sent: Mutex::new(Sent::new(Instant::now())),
+        }
     }
 
     /// Sends what changed between two statuses, for as long as this process leads; an Event that cannot be sent is only a
@@ -59,7 +66,7 @@ impl Announcer {
             listener(about, before, after);
         }
         let mut sent = 0;
-        for event in transitions(before, after, self.trouble) {
+        for event in transitions(before, after, self.is_warning) {
             if !term.lasts() {
                 debug!(
                     reason = event.reason,
@@ -140,13 +147,13 @@ fn same_as(event: &Event, about: &ObjectReference) -> u64 {
 }
 
 /// One Event for each condition whose status or reason changed. A condition that is said for the first time is no
-/// change, unless it is trouble.
-fn transitions(before: &Value, after: &Value, trouble: &[&str]) -> Vec<Event> {
+/// change, unless it is a warning.
+fn transitions(before: &Value, after: &Value, is_warning: fn(&str) -> bool) -> Vec<Event> {
     let mut events: Vec<Event> = Vec::new();
     for condition in conditions(after) {
         let [type_, status, reason] = ["type", "status", "reason"].map(|field| text(condition, field));
         let known = conditions(before).find(|known| text(known, "type") == type_);
-        let is_new = known.map_or(status == "True" && trouble.contains(&type_), |known| {
+        let is_new = known.map_or(status == "True" && is_warning(type_), |known| {
             (text(known, "status"), text(known, "reason")) != (status, reason)
         });
         let message = text(condition, "message");
@@ -154,11 +161,7 @@ fn transitions(before: &Value, after: &Value, trouble: &[&str]) -> Vec<Event> {
         // `Stalled` and `Ready` often say the same thing with the same words: once is enough.
         if is_new && !events.iter().any(|event| event.reason == reason) {
             events.push(Event {
-                type_: if is_trouble(after, reason, trouble) {
-                    EventType::Warning
-                } else {
-                    EventType::Normal
-                },
+                type_: if warns(after, reason, is_warning) { EventType::Warning } else { EventType::Normal },
                 reason: reason.to_owned(),
                 note: Some(note.chars().take(LONGEST_NOTE).collect()),
                 action: type_.to_owned(),
@@ -169,10 +172,10 @@ fn transitions(before: &Value, after: &Value, trouble: &[&str]) -> Vec<Event> {
     events
 }
 
-/// Whether a condition that means trouble gives this reason.
-fn is_trouble(status: &Value, reason: &str, trouble: &[&str]) -> bool {
+/// Whether a condition that is a warning gives this reason.
+fn warns(status: &Value, reason: &str, is_warning: fn(&str) -> bool) -> bool {
     conditions(status).any(|condition| {
-        trouble.contains(&text(condition, "type"))
+        is_warning(text(condition, "type"))
             && text(condition, "status") == "True"
             && text(condition, "reason") == reason
     })
@@ -191,7 +194,9 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    const TROUBLE: &[&str] = &["Stalled", "Degraded", "Blocked", "Failed"];
+    fn is_warning(type_: &str) -> bool {
+        ["Stalled", "Degraded", "Blocked", "Failed"].contains(&type_)
+    }
 
     fn status(conditions: &[(&str, &str, &str)]) -> Value {
         let conditions: Vec<_> = conditions
@@ -202,7 +207,7 @@ mod tests {
     }
 
     fn told(before: &Value, after: &Value) -> Vec<(String, EventType)> {
-        transitions(before, after, TROUBLE).into_iter().map(|event| (event.reason, event.type_)).collect()
+        transitions(before, after, is_warning).into_iter().map(|event| (event.reason, event.type_)).collect()
     }
 
     #[tokio::test]
@@ -211,7 +216,8 @@ mod tests {
         let failed = status(&[("Ready", "False", "Installing"), ("Blocked", "True", "MissingSecret")]);
         let mut other = failed.clone();
         other["conditions"][1]["message"] = json!("another Secret");
-        let (failed, other) = (transitions(&before, &failed, TROUBLE), transitions(&before, &other, TROUBLE));
+        let (failed, other) =
+            (transitions(&before, &failed, is_warning), transitions(&before, &other, is_warning));
         let about = ObjectReference { uid: Some("u".to_owned()), ..ObjectReference::default() };
         let [usual, warning] = failed.as_slice() else { panic!("{} events", failed.len()) };
         assert_eq!((usual.type_, warning.type_), (EventType::Normal, EventType::Warning));
@@ -265,7 +271,7 @@ mod tests {
                 log.lock().unwrap().push((about.name.clone(), after.clone()));
             });
         let (client, _) = crate::act::testing::answering(|_| crate::act::testing::status(404));
-        let announcer = Announcer::new(client, "test".to_owned(), TROUBLE, [listener].into());
+        let announcer = Announcer::new(client, "test".to_owned(), is_warning, [listener].into());
         let about = ObjectReference { name: Some("web".to_owned()), ..ObjectReference::default() };
         let (before, after) = (status(&[("Ready", "True", "A")]), status(&[("Ready", "True", "B")]));
         announcer.announce(&before, &after, &about, &Term::endless()).await;

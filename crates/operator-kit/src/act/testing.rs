@@ -73,7 +73,7 @@ pub(crate) fn status(code: u16) -> (StatusCode, Value) {
 /// Acts for ConfigMaps, with a lease that does not end.
 pub(crate) fn actor(client: Client) -> Actor {
     Actor {
-        announcer: Announcer::new(client.clone(), "test".to_owned(), &["Blocked"], [].into()),
+        announcer: Announcer::new(client.clone(), "test".to_owned(), |type_| type_ == "Blocked", [].into()),
         client,
         manager: "test".to_owned(),
         terms: Terms {

@@ -216,7 +216,7 @@ conditions! {
 
 conditions! {
     /// Something needs attention, whether or not the application still runs.
-    Degraded for ApplicationInstance {
+    Degraded is warning for ApplicationInstance {
         True HelmReleaseDegraded contract "0.1.0" {
             meaning: "A Helm action failed after an earlier success, and nothing was put back: what runs is \
                       the new revision, or parts of it.",
@@ -321,7 +321,7 @@ conditions! {
 
 conditions! {
     /// Reconciliation cannot go on until something outside is put right.
-    Blocked for ApplicationInstance {
+    Blocked is warning for ApplicationInstance {
         True InvalidSpec extension "0.1.0" was ["ValidationFailed"] {
             meaning: "The spec contradicts itself in a way that the API server could not catch. The message \
                       names the field.",

@@ -81,7 +81,7 @@ conditions! {
 
 conditions! {
     /// The control plane has been out of reach for longer than the disconnect window; only new intent waits.
-    Disconnected for Cluster {
+    Disconnected is warning for Cluster {
         True NoRecentRoundTrip contract "0.1.0" {
             meaning: "No call has gone through within the disconnect window (5 minutes unless configured). \
                       Applications are kept as they were last wanted; no new jobs arrive.",
@@ -170,7 +170,7 @@ conditions! {
 
 conditions! {
     /// Events for the control plane were dropped because the buffer was full.
-    BufferOverflow for Cluster {
+    BufferOverflow is warning for Cluster {
         True EventBufferFull contract "0.1.0" {
             meaning: "The buffer of outgoing events is full and some were dropped; the message counts them. \
                       Statuses in the cluster are right, the control plane's history has gaps.",

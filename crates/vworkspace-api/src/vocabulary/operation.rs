@@ -120,7 +120,7 @@ conditions! {
 
 conditions! {
     /// The operation has ended badly; it never changes again and is never retried.
-    Failed for Operation {
+    Failed is warning for Operation {
         True EngineFailed contract "0.1.0" {
             meaning: "The engine reported a failure that has no reason of its own here. The message has the \
                       engine's words.",
@@ -200,7 +200,7 @@ conditions! {
 
 conditions! {
     /// The engine may not start until something is put right; the operation waits or can be cancelled.
-    Blocked for Operation {
+    Blocked is warning for Operation {
         True ConflictingOperation contract "0.1.0" {
             meaning: "Another operation on the same target runs, or is next in line, and must not run \
                       together with this one. The message names it.",

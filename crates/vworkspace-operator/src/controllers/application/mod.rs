@@ -14,6 +14,7 @@ mod observe;
 mod polls;
 mod temporary_watches;
 
+use conditions::{Kind, Severity};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{ConfigMap, Event, Service};
 use k8s_openapi::api::networking::v1::Ingress;
@@ -141,7 +142,6 @@ impl Applications {
 impl Controller for Applications {
     const NAME: &'static str = "application";
     const FINALIZER: Option<&'static str> = Some("apps.vworkspace.io/finalizer");
-    const TROUBLE: &'static [&'static str] = &["Stalled", "Degraded", "Blocked"];
     const OWNERSHIP: Ownership = Ownership::Label(OWNER_LABEL);
     const CLOCKS: &'static [&'static str] = &["lastReconcileTime"];
 
@@ -162,6 +162,10 @@ impl Controller for Applications {
         now: Timestamp,
     ) -> Plan<ApplicationInstanceStatus> {
         decide::plan(app, world, &self.rules, now)
+    }
+
+    fn is_warning(type_: &str) -> bool {
+        ApplicationInstance::VOCABULARY.severity(type_) == Severity::Warning
     }
 
     fn unreadable(
