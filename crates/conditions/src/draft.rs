@@ -11,13 +11,15 @@ use crate::vocabulary::{Kind, Reason};
 pub struct Draft<K> {
     conditions: ConditionSet<K>,
     at: Moment,
+    /// The types of which what was said before still holds.
+    kept: Vec<&'static str>,
 }
 
 impl<K: Kind> Draft<K> {
     /// Begins with what was said before.
     #[must_use]
     pub fn next(before: ConditionSet<K>, at: Moment) -> Self {
-        Self { conditions: before, at }
+        Self { conditions: before, at, kept: Vec::new() }
     }
 
     /// What is said so far, of before or of now.
@@ -31,26 +33,37 @@ impl<K: Kind> Draft<K> {
         self.conditions.set(reason, message, self.at);
     }
 
-    /// Says what the first rule finds. If none finds anything, or nothing new, what was said before still holds. Returns the
-    /// words that describe the rule.
-    pub fn say_first<S, R>(&mut self, rules: &[Rule<S, R>], facts: &S::Facts<'_>) -> Option<&'static str>
+    /// What was said before still holds.
+    pub fn keep<R: Reason<Kind = K>>(&mut self) {
+        self.kept.push(R::TYPE.name);
+    }
+
+    /// Says what the first rule finds; if that is nothing new, what was said before still holds. Returns the
+    /// condition's type and the words that describe the rule.
+    pub fn say_first<S, R>(
+        &mut self,
+        rules: &[Rule<S, R>],
+        facts: &S::Facts<'_>,
+    ) -> Option<(&'static str, &'static str)>
     where
         S: Subject,
         R: Reason<Kind = K> + PartialEq + Debug,
     {
         let (said, when) = first(rules, facts)?;
-        if let Verdict::This(reason, message) = said {
-            self.say(reason, message);
+        match said {
+            Verdict::This(reason, message) => self.say(reason, message),
+            Verdict::AsBefore => self.keep::<R>(),
         }
-        Some(when)
+        Some((R::TYPE.name, when))
     }
 
-    /// What nobody has said anew is said again for this generation, then kstatus' own conditions follow from the rest. A type
-    /// that was never said is a mistake; whoever reads it is told that it is not known.
+    /// What still holds is said again for this generation, then kstatus' own conditions follow from the rest. What nobody has
+    /// spoken of stays as it was, of the generation that it was said of: that it holds for this one is not known, and kstatus
+    /// does not take the object for done. A type that was never said is a mistake.
     #[must_use]
     pub fn finish(mut self) -> ConditionSet<K> {
-        self.conditions.carry_over(self.at);
-        // A word about Reconciling that kstatus' reading had overruled is its to say again.
+        self.conditions.carry_over(&self.kept, self.at);
+        // What kstatus had overruled of Reconciling is said again from the rest.
         self.conditions.project(self.at);
         self.conditions.retain_own();
         let is_said = |type_: &str| self.conditions.get(type_).is_some();

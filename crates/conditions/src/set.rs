@@ -118,19 +118,16 @@ impl<K: Kind> ConditionSet<K> {
         }
     }
 
-    /// What was said of the kind's own types and has not been said anew is said again for this generation. What nobody knows
-    /// any more, because it is not of the vocabulary, is not.
-    pub(crate) fn carry_over(&mut self, at: Moment) {
+    /// What was said of these types is said again for this generation, under the name that its reason has now. What is not of
+    /// the vocabulary any more is not.
+    pub(crate) fn carry_over(&mut self, kept: &[&str], at: Moment) {
         self.begin(at);
-        for type_ in K::VOCABULARY.types {
-            let Some(known) =
-                self.get(type_.name).filter(|known| known.observed_generation != Some(at.generation))
-            else {
-                continue;
-            };
+        for type_ in K::VOCABULARY.types.iter().filter(|type_| kept.contains(&type_.name)) {
+            let Some(known) = self.get(type_.name) else { continue };
             let entry = type_.entries.iter().find(|entry| entry.matches(known.status, &known.reason));
-            if let (Some(entry), message) = (entry, known.message.clone()) {
-                self.put(entry, message, at);
+            let Some(entry) = entry else { continue };
+            if known.observed_generation != Some(at.generation) || known.reason != entry.reason {
+                self.put(entry, known.message.clone(), at);
             }
         }
     }

@@ -260,7 +260,7 @@ fn status(
         None => draft.say(Degraded::NotDegraded, ""),
         // What else was wrong is not looked at any more.
         Some(Degraded::ChartUnreachable) if answers(world) => draft.say(Degraded::Recovered, ""),
-        Some(_) => {}
+        Some(_) => draft.keep::<Degraded>(),
     }
     draft.say(blocked, "");
     let (suspended, message) = pause::condition(pause::by_hand(app).as_ref());

@@ -30,9 +30,11 @@ pub(in crate::controllers::application) fn unreadable(
     draft.say(Ready::Blocked, format!("{}: {message}", Blocked::InvalidSpec.entry().reason));
     draft.say(Blocked::InvalidSpec, message);
     draft.say(Reconciling::Stable, "Nothing is done for an object that cannot be read.");
-    if draft.read::<Degraded>().is_none() {
-        draft.say(Degraded::NotDegraded, "");
+    match draft.read::<Degraded>() {
+        Some(_) => draft.keep::<Degraded>(),
+        None => draft.say(Degraded::NotDegraded, ""),
     }
+    // Whether this generation asks for a pause cannot be read: what was said of an earlier one stays as it is.
     if draft.read::<Suspended>().is_none() {
         draft.say(Suspended::Active, "");
     }
@@ -77,5 +79,14 @@ mod tests {
         assert_eq!(first.conditions.iter().count(), 7, "all types are there");
         assert!(first.conditions.get("Blocked").unwrap().message.contains("unknown variant `x`"));
         assert_eq!(read(Some(first.clone())), first, "the same again says the same");
+
+        let mut earlier = first;
+        let at = Moment { generation: 2, now: noon() };
+        earlier.conditions.set(Suspended::Active, "", at);
+        earlier.conditions.set(Degraded::Recovered, "", at);
+        let next = read(Some(earlier));
+        let of = |type_: &str| next.conditions.get(type_).and_then(|known| known.observed_generation);
+        assert_eq!(of("Suspended"), Some(2), "nobody knows what generation 3 asks for");
+        assert_eq!(of("Degraded"), Some(3), "nothing was done since");
     }
 }
