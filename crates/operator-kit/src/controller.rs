@@ -2,6 +2,7 @@
 //!
 //! It is made with its watches at hand: `Operator::with(|watches| ...)`.
 
+use std::any::{TypeId, type_name};
 use std::fmt::{self, Debug, Formatter};
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -9,7 +10,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use kube::Resource;
 use kube::api::{DynamicObject, ObjectMeta};
-use kube::core::ApiResource;
+use kube::core::{ApiResource, ClusterResourceScope};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -17,7 +18,7 @@ use crate::act::Refusal;
 use crate::cache::incoming::Incoming;
 use crate::cache::{Caches, Found, Sight};
 use crate::driver::Trigger;
-use crate::object::{ObjectKey, resource_of};
+use crate::object::{ObjectKey, plural_name, resource_of};
 use crate::ownership::Ownership;
 use crate::plan::Plan;
 use crate::poll::{Poll, Polled, Polls};
@@ -38,7 +39,7 @@ pub trait Controller: Send + Sync + 'static {
     const LANE: Option<LaneOf<Self::Object>> = None;
 
     /// The kind it looks after.
-    type Object: Resource<DynamicType = ()> + DeserializeOwned + Send + Sync;
+    type Object: Resource<DynamicType = (), Scope: 'static> + DeserializeOwned + Send + Sync;
     /// What it looks at.
     type World: Send + Sync;
     /// What it says.
@@ -107,8 +108,18 @@ impl View<'_> {
     {
         match self.caches.find(children, key) {
             Sight::Present(child) if !self.ownership.holds(child.meta(), self.owner) => Sight::Absent,
+            Sight::Unreadable(_) if self.is_known_to_be_anothers(children, key) => Sight::Absent,
             sight => sight,
         }
+    }
+
+    fn is_known_to_be_anothers<K: Resource<DynamicType = ()>>(
+        &self,
+        children: Watched<K>,
+        key: &ObjectKey,
+    ) -> bool {
+        let head = self.caches.head(children, key);
+        head.is_some_and(|head| !self.ownership.holds(&head, self.owner))
     }
 
     /// What a poll of the last plan brought last.
@@ -124,6 +135,8 @@ impl View<'_> {
 pub struct Watches {
     pub(crate) kinds: Vec<Watch>,
     pub(crate) polls: Polls,
+    /// What is wrong with the declarations: an operator with any does not start.
+    pub(crate) mistakes: Vec<String>,
 }
 
 /// Objects of kind `K` that a controller has declared. Another selection of the same kind is another one.
@@ -145,10 +158,12 @@ impl<K> Copy for Watched<K> {}
 #[derive(Debug, Clone)]
 pub(crate) struct Watch {
     pub(crate) resource: ApiResource,
+    /// Whether its objects are in no namespace.
+    pub(crate) is_cluster_scoped: bool,
     pub(crate) selection: Selection,
     pub(crate) concerns: Concerns,
     /// What its objects are found by, besides their own names.
-    pub(crate) names: Option<Names>,
+    pub(crate) names: Vec<Names>,
 }
 
 /// Which objects of the controller a watched one is about.
@@ -187,37 +202,45 @@ pub type Names = fn(&DynamicObject) -> Vec<ObjectKey>;
 
 impl Watches {
     /// Those of a controller for `K`.
-    pub(crate) fn of<K: Resource<DynamicType = ()>>(polls: Polls) -> Self {
-        let mut watches = Self { kinds: Vec::new(), polls };
+    pub(crate) fn of<K: Resource<DynamicType = (), Scope: 'static>>(polls: Polls) -> Self {
+        let mut watches = Self { kinds: Vec::new(), polls, mistakes: Vec::new() };
         watches.add::<K>(Selection::all(), Concerns::Itself);
         watches
     }
 
     /// The controller's own kind, which is always watched.
     #[must_use]
-    pub fn own<K: Resource<DynamicType = ()>>(&self) -> Watched<K> {
+    pub fn own<K: Resource<DynamicType = (), Scope: 'static>>(&mut self) -> Watched<K> {
+        let asked = resource_of::<K>();
+        if self.kinds.first().is_none_or(|own| own.resource != asked) {
+            self.mistakes.push(format!("{} are not the controller's own kind", plural_name(&asked)));
+        }
         Watched { place: 0, kind: PhantomData }
     }
 
     /// Children of kind `K`: the value of this label names the object that they are about.
-    pub fn labelled<K: Resource<DynamicType = ()>>(&mut self, label: &'static str) -> Watched<K> {
+    pub fn labelled<K: Resource<DynamicType = (), Scope: 'static>>(
+        &mut self,
+        label: &'static str,
+    ) -> Watched<K> {
         self.add(Selection::labels(label), Concerns::NamedBy(label))
     }
 
     /// Children of kind `K`, wherever they live: each is about the object that owns it.
-    pub fn owned<K: Resource<DynamicType = ()>>(&mut self, ownership: Ownership) -> Watched<K> {
+    pub fn owned<K: Resource<DynamicType = (), Scope: 'static>>(
+        &mut self,
+        ownership: Ownership,
+    ) -> Watched<K> {
         let selection = match ownership {
             Ownership::Label(label) => Selection::labels(label),
             Ownership::Reference => Selection::all(),
         };
-        if let Some(own) = self.kinds.first_mut() {
-            own.names = own.names.or(Some(by_uid));
-        }
+        self.found_by(Watched { place: 0, kind: PhantomData::<fn() -> K> }, by_uid);
         self.add(selection, Concerns::Owned(ownership))
     }
 
     /// These objects of kind `K`, which are about the objects that `mapping` names.
-    pub fn mapped<K: Resource<DynamicType = ()>>(
+    pub fn mapped<K: Resource<DynamicType = (), Scope: 'static>>(
         &mut self,
         selection: Selection,
         mapping: impl Fn(&DynamicObject, &Caches) -> Vec<ObjectKey> + Send + Sync + 'static,
@@ -226,24 +249,43 @@ impl Watches {
     }
 
     /// These objects of kind `K`, which are about every object.
-    pub fn for_all<K: Resource<DynamicType = ()>>(&mut self, selection: Selection) -> Watched<K> {
+    pub fn for_all<K: Resource<DynamicType = (), Scope: 'static>>(
+        &mut self,
+        selection: Selection,
+    ) -> Watched<K> {
         self.add(selection, Concerns::Everything)
     }
 
     /// These objects can be found by these names, too.
     pub fn found_by<K>(&mut self, watched: Watched<K>, names: Names) {
         if let Some(watch) = self.kinds.get_mut(watched.place) {
-            watch.names = Some(names);
+            if !watch.names.iter().any(|known| std::ptr::fn_addr_eq(*known, names)) {
+                watch.names.push(names);
+            }
         }
     }
 
     /// Polls of type `P`, which are asked with this context.
     pub fn polls<P: Poll>(&mut self, context: P::Context) -> Polled<P> {
+        if self.polls.is_declared::<P>() {
+            self.mistakes.push(format!("polls of type {} are declared twice", type_name::<P>()));
+        }
         self.polls.declare(context)
     }
 
-    fn add<K: Resource<DynamicType = ()>>(&mut self, selection: Selection, concerns: Concerns) -> Watched<K> {
-        self.kinds.push(Watch { resource: resource_of::<K>(), selection, concerns, names: None });
+    fn add<K: Resource<DynamicType = (), Scope: 'static>>(
+        &mut self,
+        selection: Selection,
+        concerns: Concerns,
+    ) -> Watched<K> {
+        let resource = resource_of::<K>();
+        let is_same = |known: &Watch| known.resource == resource && known.concerns.are_written();
+        if concerns.are_written() && self.kinds.iter().any(is_same) {
+            let name = plural_name(&resource);
+            self.mistakes.push(format!("{name} are declared twice as what the controller writes"));
+        }
+        let is_cluster_scoped = TypeId::of::<K::Scope>() == TypeId::of::<ClusterResourceScope>();
+        self.kinds.push(Watch { resource, is_cluster_scoped, selection, concerns, names: Vec::new() });
         Watched { place: self.kinds.len() - 1, kind: PhantomData }
     }
 }
@@ -282,4 +324,64 @@ fn uid_key(uid: &str) -> ObjectKey {
 fn named_by(label: &str, seen: &ObjectMeta) -> Option<ObjectKey> {
     let name = seen.labels.as_ref()?.get(label)?.clone();
     Some(ObjectKey { namespace: seen.namespace.clone(), name })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
+    use tokio::sync::mpsc;
+
+    fn watches() -> Watches {
+        let (triggers, _) = mpsc::unbounded_channel();
+        Watches::of::<ConfigMap>(Polls::new(triggers))
+    }
+
+    fn by_name(object: &DynamicObject) -> Vec<ObjectKey> {
+        vec![ObjectKey::of(object)]
+    }
+
+    #[test]
+    fn owners_are_found_whatever_else_they_are_found_by() {
+        let (mut before, mut after) = (watches(), watches());
+        let own = before.own::<ConfigMap>();
+        before.found_by(own, by_name);
+        before.owned::<Secret>(Ownership::Reference);
+        after.owned::<Secret>(Ownership::Reference);
+        let own = after.own::<ConfigMap>();
+        after.found_by(own, by_name);
+        for watches in [before, after] {
+            assert_eq!(watches.kinds.first().map(|own| own.names.len()), Some(2));
+        }
+    }
+
+    #[test]
+    fn a_declaration_that_cannot_be_is_a_mistake() {
+        let declared = |declare: fn(&mut Watches)| {
+            let mut watches = watches();
+            declare(&mut watches);
+            watches.mistakes
+        };
+        let fine = declared(|watches| {
+            let _ = watches.own::<ConfigMap>();
+            watches.owned::<Secret>(Ownership::Reference);
+            watches.for_all::<Secret>(Selection::all());
+        });
+        assert_eq!(fine, Vec::<String>::new());
+        let another = declared(|watches| _ = watches.own::<Secret>());
+        assert_eq!(another, ["secrets are not the controller's own kind"]);
+        let twice = declared(|watches| {
+            watches.labelled::<Secret>("a");
+            watches.owned::<Secret>(Ownership::Reference);
+        });
+        assert_eq!(twice, ["secrets are declared twice as what the controller writes"]);
+    }
+
+    #[test]
+    fn it_is_known_which_objects_are_in_no_namespace() {
+        let mut watches = watches();
+        watches.for_all::<Namespace>(Selection::all());
+        let scoped: Vec<bool> = watches.kinds.iter().map(|kind| kind.is_cluster_scoped).collect();
+        assert_eq!(scoped, [false, true]);
+    }
 }

@@ -21,14 +21,14 @@ use crate::backoff;
 use crate::cache::{Caches, KindCache};
 use crate::controller::{Controller, Unreadable, View};
 use crate::election::Term;
-use crate::freshness::{Expectation, LOOK_AGAIN};
+use crate::freshness::{Expectation, LOOK_AGAIN, LOOK_AGAIN_IN_LANE};
 use crate::lane::Lanes;
 use crate::metrics::{Ended, Metrics};
 use crate::object::ObjectKey;
 use crate::poll::Polls;
 use crate::queue::{Queue, RESYNC};
 use crate::temporary_watch::TemporaryWatches;
-use memory::{Memory, Pause, Wishes};
+use memory::{Asked, Memory, Pause};
 
 /// What is under way when the operator is told to stop may take this long.
 const LAST_REQUESTS: Duration = Duration::from_millis(900);
@@ -88,6 +88,8 @@ struct Reconciled {
 struct Job {
     key: ObjectKey,
     lane: Option<ObjectKey>,
+    /// What others in the lane had written and the caches did not show.
+    awaited: Vec<Expectation>,
 }
 
 /// The loop's own state.
@@ -172,20 +174,24 @@ impl<C: Controller> Driver<C> {
         {
             let lane = self.lane(&key);
             let mut memory = desk.memories.remove(&key).unwrap_or_default();
+            let mut awaited = Vec::new();
             if let Some(lane) = &lane {
-                let Some(awaited) = desk.lanes.enter(lane, &key) else {
+                let Some(of_others) = desk.lanes.enter(lane, &key) else {
                     desk.remember(&key, memory);
                     desk.queue.done(key, None);
                     continue;
                 };
-                memory.expectations.extend(awaited);
+                let is_new = |expectation: &&Expectation| !memory.expectations.contains(expectation);
+                awaited = of_others;
+                let others: Vec<Expectation> = awaited.iter().filter(is_new).cloned().collect();
+                memory.expectations.extend(others);
             }
             let (driver, object, id) = (Arc::clone(self), key.clone(), reconcile_id());
             let span = info_span!("reconcile", controller = C::NAME, object = %key, reconcile_id = id);
             let task = desk
                 .running
                 .spawn(async move { driver.run_reconcile(object, memory, &id).instrument(span).await });
-            desk.jobs.insert(task.id(), Job { key, lane });
+            desk.jobs.insert(task.id(), Job { key, lane, awaited });
         }
     }
 
@@ -199,12 +205,12 @@ impl<C: Controller> Driver<C> {
     fn finish(&self, desk: &mut Desk, ended: Result<(Id, Reconciled), JoinError>) {
         let now = Instant::now();
         let id = ended.as_ref().map_or_else(JoinError::id, |(id, _)| *id);
-        let Some(Job { key, lane }) = desk.jobs.remove(&id) else { return };
-        let mut awaited = Vec::new();
+        let Some(Job { key, lane, mut awaited }) = desk.jobs.remove(&id) else { return };
         match ended {
-            Ok((_, Reconciled { mut memory, next })) => {
+            Ok((_, Reconciled { memory, next })) => {
+                // It may be in another lane next time.
                 if lane.is_some() {
-                    awaited = std::mem::take(&mut memory.expectations);
+                    awaited.clone_from(&memory.expectations);
                 }
                 match next {
                     Next::Never => desk.queue.done(key, None),
@@ -263,8 +269,10 @@ impl<C: Controller> Driver<C> {
         }
         memory.expectations = self.unmet(std::mem::take(&mut memory.expectations));
         if let Some(awaited) = memory.expectations.first() {
-            tell_awaited(awaited);
-            return (Ended::Waiting, Next::By(Instant::now() + LOOK_AGAIN));
+            // What others in its lane have written wakes them, and not this object.
+            let pause = if C::LANE.is_some() { LOOK_AGAIN_IN_LANE } else { LOOK_AGAIN };
+            tell_awaited(awaited, pause);
+            return (Ended::Waiting, Next::By(Instant::now() + pause));
         }
         let typed: C::Object = match kept.read() {
             Ok(typed) => typed,
@@ -369,7 +377,7 @@ impl<C: Controller> Driver<C> {
     }
 
     fn is_unmet(&self, expectation: &Expectation) -> bool {
-        let cache = self.caches.written(&expectation.id.resource);
+        let cache = self.caches.showing(&expectation.id);
         cache.is_some_and(|cache| !expectation.is_met_by(cache))
     }
 
@@ -417,7 +425,7 @@ impl<C: Controller> Driver<C> {
             return (Ended::Error, Next::By(now));
         }
         let deed = outcome.failed.unwrap_or_else(|| Request::STATUS_DEED.to_owned());
-        memory.pause = Some(Pause { until: now + pause, from: Wishes::of(object), deed });
+        memory.pause = Some(Pause { until: now + pause, from: Asked::of(object), deed });
         (Ended::Error, Next::By(now + pause))
     }
 }
@@ -448,10 +456,10 @@ fn is_let_go(object: &DynamicObject, finalizer: Option<&str>) -> bool {
     meta.deletion_timestamp.is_some() && !finalizers.any(|known| Some(known.as_str()) == finalizer)
 }
 
-/// A watch that is late is no news; one that does not come is.
-fn tell_awaited(awaited: &Expectation) {
+/// A watch that is late is no news; one that does not come is, once.
+fn tell_awaited(awaited: &Expectation, pause: Duration) {
     let waited = awaited.at.elapsed();
-    if waited < LATE || waited >= LATE + LOOK_AGAIN {
+    if waited < LATE || waited >= LATE + pause {
         debug!(child = %awaited.id, "waiting for the cache to show our own write");
     } else {
         warn!(child = %awaited.id, waited_s = waited.as_secs(), "the watch does not show our own write: is it alive?");

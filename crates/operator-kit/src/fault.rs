@@ -9,8 +9,10 @@ use kube::core::Status;
 pub(crate) enum Fault {
     /// The API server does not know the kind.
     NotInstalled,
-    /// The object, or its namespace, is gone.
+    /// The object is gone.
     Gone,
+    /// The namespace does not exist.
+    NoNamespace,
     /// We lack the rights, or an admission policy or quota refuses it.
     Forbidden,
     /// Somebody else was faster, or owns the field.
@@ -29,6 +31,7 @@ impl Fault {
         match self {
             Fault::NotInstalled => "not_installed",
             Fault::Gone => "not_found",
+            Fault::NoNamespace => "no_namespace",
             Fault::Forbidden => "forbidden",
             Fault::Conflict => "conflict",
             Fault::Invalid => "invalid",
@@ -42,6 +45,7 @@ pub(crate) fn fault(error: &kube::Error) -> Fault {
     match error {
         kube::Error::Api(status) if is_denied(&status.message) => Fault::Forbidden,
         kube::Error::Api(status) => match status.code {
+            404 if is_about_a_namespace(status) => Fault::NoNamespace,
             404 if names_an_object(status) => Fault::Gone,
             404 => Fault::NotInstalled,
             401 | 403 => Fault::Forbidden,
@@ -58,6 +62,10 @@ pub(crate) fn fault(error: &kube::Error) -> Fault {
 /// Of a kind that it does not know the API server can name no object.
 fn names_an_object(status: &Status) -> bool {
     status.details.as_ref().is_some_and(|details| !details.name.is_empty())
+}
+
+fn is_about_a_namespace(status: &Status) -> bool {
+    status.details.as_ref().is_some_and(|details| details.kind == "namespaces")
 }
 
 /// Whether the API server itself has said so: otherwise it is away, and so is everything else.
@@ -116,7 +124,7 @@ mod tests {
         };
         let table = [
             ("an object", json!({"name": "web", "kind": "helmreleases"}), Fault::Gone),
-            ("its namespace", json!({"name": "shop", "kind": "namespaces"}), Fault::Gone),
+            ("its namespace", json!({"name": "shop", "kind": "namespaces"}), Fault::NoNamespace),
             ("the kind", json!({}), Fault::NotInstalled),
             ("the kind, in plain text", json!(null), Fault::NotInstalled),
         ];

@@ -11,6 +11,9 @@ use crate::object::ObjectId;
 /// The watch should show our own write at once, and wakes us up. A list that makes it moot wakes nobody.
 pub(crate) const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
+/// The same for who waits for what others in its lane have written.
+pub(crate) const LOOK_AGAIN_IN_LANE: Duration = Duration::from_millis(100);
+
 /// Something we wrote and a cache must show before we look again.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Expectation {

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::core::ApiResource;
@@ -13,7 +14,8 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
-use tracing::info;
+use tokio_util::task::AbortOnDropHandle;
+use tracing::{error, info};
 
 use crate::act::{Actor, Announcer, StatusListener, Terms};
 use crate::cache::watch::{Importance, KindWatch};
@@ -61,7 +63,16 @@ pub enum Error {
     /// The process cannot be told to stop.
     #[error("failed to listen for signals: {0}")]
     Signals(#[source] std::io::Error),
+    /// A controller has declared something that cannot be.
+    #[error("a controller is declared wrongly: {0}")]
+    Declared(String),
+    /// A part of the operator that never ends has ended.
+    #[error("a part of the operator died: {0}")]
+    Died(String),
 }
+
+/// Until a service that has panicked is begun anew.
+const SERVICE_PAUSE: Duration = Duration::from_secs(10);
 
 type Running = Pin<Box<dyn Future<Output = ()> + Send>>;
 type Start = Box<dyn FnOnce(&Client, Arc<Caches>, Shared, Arc<[Arc<StatusListener>]>) -> Running + Send>;
@@ -74,6 +85,7 @@ pub struct Operator {
     controllers: Vec<Registered>,
     listeners: Vec<Arc<StatusListener>>,
     services: Vec<Service>,
+    mistakes: Vec<String>,
 }
 
 /// A controller that is not started yet.
@@ -87,7 +99,8 @@ struct Registered {
 struct Kind {
     resource: ApiResource,
     selection: Selection,
-    names: Option<Names>,
+    is_cluster_scoped: bool,
+    names: Vec<Names>,
     importance: Importance,
     listeners: Vec<Listener>,
 }
@@ -110,6 +123,7 @@ impl Operator {
             controllers: Vec::new(),
             listeners: Vec::new(),
             services: Vec::new(),
+            mistakes: Vec::new(),
         }
     }
 
@@ -124,7 +138,8 @@ impl Operator {
     }
 
     /// Runs something beside the controllers for as long as this process leads. It is begun anew with each term, and dropped
-    /// in the middle of what it does when a term ends.
+    /// in the middle of what it does when a term ends. Unlike the writes of a plan its requests are not held back while the
+    /// lease is in doubt: what it writes must be locked by what it has seen.
     #[must_use]
     pub fn serving<F>(mut self, service: impl Fn(Client) -> F + Send + Sync + 'static) -> Self
     where
@@ -140,7 +155,8 @@ impl Operator {
         let (sender, triggers) = mpsc::unbounded_channel();
         let mut watches = Watches::of::<C::Object>(Polls::new(sender.clone()));
         let controller = make(&mut watches);
-        let Watches { kinds, polls } = watches;
+        let Watches { kinds, polls, mistakes } = watches;
+        self.mistakes.extend(mistakes.into_iter().map(|mistake| format!("{}: {mistake}", C::NAME)));
         let (number, product) = (self.controllers.len(), self.settings.product);
         let declare = |watch: Watch| {
             let is_written = watch.concerns.are_written();
@@ -181,18 +197,21 @@ impl Operator {
 
     /// One watch for the same objects, whoever wants them. Tells which.
     fn watch(&mut self, watch: Watch, listener: Listener) -> usize {
-        let Watch { resource, selection, concerns, names } = watch;
+        let Watch { resource, is_cluster_scoped, selection, concerns, names } = watch;
         let is_own = matches!(concerns, Concerns::Itself);
         let importance = if is_own { Importance::Own } else { Importance::Other };
         let mut known = self.kinds.iter_mut().enumerate();
-        let Some((place, kind)) = known.find(|(_, kind)| kind.is_same(&resource, &selection, names)) else {
-            self.kinds.push(Kind { resource, selection, names, importance, listeners: vec![listener] });
+        let Some((place, kind)) = known.find(|(_, kind)| kind.is_same(&resource, &selection, &names)) else {
+            let listeners = vec![listener];
+            self.kinds.push(Kind { resource, selection, is_cluster_scoped, names, importance, listeners });
             return self.kinds.len() - 1;
         };
         if is_own {
             kind.importance = importance;
         }
-        kind.names = kind.names.or(names);
+        if kind.names.is_empty() {
+            kind.names = names;
+        }
         kind.listeners.push(listener);
         place
     }
@@ -214,8 +233,11 @@ impl Operator {
     }
 
     async fn run_until(self, stop: CancellationToken) -> Result<(), Error> {
+        let Self { settings, kinds, controllers, listeners, services, mistakes } = self;
+        if !mistakes.is_empty() {
+            return Err(Error::Declared(mistakes.join("; ")));
+        }
         let client = client().await?;
-        let Self { settings, kinds, controllers, listeners, services } = self;
         let kept: Vec<Arc<KindCache>> = kinds.iter().map(|kind| kind.cache(&settings)).collect();
         let caches_of = |controller: &Registered| {
             let declared = controller.declared.iter().filter_map(|(place, is_written)| {
@@ -258,40 +280,47 @@ impl Operator {
         for (controller, caches) in controllers.into_iter().zip(caches) {
             drivers.spawn((controller.start)(&client, caches, shared.clone(), Arc::clone(&listeners)));
         }
+        let mut serving = JoinSet::new();
         for service in services {
-            background.spawn(while_leading(shared.leading.clone(), client.clone(), service));
+            serving.spawn(while_leading(shared.leading.clone(), client.clone(), service));
         }
         let mut election = Election::new(client, &settings.namespace, &settings.lease, &identity(), term);
-        election.run(&sender, &stop).await;
+        let died = tokio::select! {
+            () = election.run(&sender, &stop) => None,
+            died = first_panic(&mut drivers) => Some(died),
+            died = first_panic(&mut background) => Some(died),
+        };
+        stop.cancel();
         // In this order: whoever comes next must not meet us at work.
         while drivers.join_next().await.is_some() {}
+        serving.shutdown().await;
         sender.send_replace(false);
         election.release().await;
         info!("stopped");
-        Ok(())
+        died.map_or(Ok(()), |died| Err(Error::Died(died)))
     }
 }
 
 impl Kind {
     /// Whether these are the same objects, found by the same names. Who looks for none does not mind some.
-    fn is_same(&self, resource: &ApiResource, selection: &Selection, names: Option<Names>) -> bool {
-        let is_found_alike = match (self.names, names) {
-            (Some(one), Some(other)) => std::ptr::fn_addr_eq(one, other),
-            (None, _) | (_, None) => true,
-        };
+    fn is_same(&self, resource: &ApiResource, selection: &Selection, names: &[Names]) -> bool {
+        let alike = |(one, other): (&Names, &Names)| std::ptr::fn_addr_eq(*one, *other);
+        let is_found_alike = self.names.is_empty()
+            || names.is_empty()
+            || (self.names.len() == names.len() && self.names.iter().zip(names).all(alike));
         self.resource == *resource && self.selection == *selection && is_found_alike
     }
 
     fn cache(&self, settings: &Settings) -> Arc<KindCache> {
         let parts = self.parts(&settings.watch_namespaces);
-        Arc::new(KindCache::of_parts(parts).found_by(self.names.as_slice()))
+        Arc::new(KindCache::of_parts(parts).found_by(&self.names))
     }
 
     /// A watch for each namespace that the operator looks at, unless the kind is looked for in one place only.
     fn parts(&self, namespaces: &[String]) -> Vec<Part> {
         match &self.selection.namespace {
             Some(_) => vec![self.selection.namespace.clone()],
-            None if namespaces.is_empty() => vec![None],
+            None if self.is_cluster_scoped || namespaces.is_empty() => vec![None],
             None => namespaces.iter().cloned().map(Some).collect(),
         }
     }
@@ -355,11 +384,28 @@ fn progress(kinds: &[Kind], kept: &[Arc<KindCache>]) -> Vec<(String, Importance,
     known.map(|(kind, cache)| (plural_name(&kind.resource), kind.importance, Arc::clone(cache))).collect()
 }
 
-/// Runs a service in each term of this process. One that comes to its end is not begun anew in the same term.
+/// What the first task that panics said: a process without it would look healthy and do nothing.
+async fn first_panic(tasks: &mut JoinSet<()>) -> String {
+    while let Some(ended) = tasks.join_next().await {
+        if let Err(died) = ended
+            && died.is_panic()
+        {
+            return died.to_string();
+        }
+    }
+    std::future::pending().await
+}
+
+/// Runs a service in each term of this process. One that comes to its end is not begun anew in the same term; one that
+/// panics is, after a while.
 async fn while_leading(leading: watch::Receiver<bool>, client: Client, service: Service) {
     while becomes(leading.clone(), true).await {
         let served = async {
-            service(client.clone()).await;
+            // Dropped with it: the task ends with the term.
+            while let Err(died) = AbortOnDropHandle::new(tokio::spawn(service(client.clone()))).await {
+                error!(reason = %died, "a service died");
+                tokio::time::sleep(SERVICE_PAUSE).await;
+            }
             std::future::pending::<()>().await;
         };
         tokio::select! {
@@ -412,7 +458,13 @@ mod tests {
     }
 
     fn watch<K: Resource<DynamicType = ()>>(selection: Selection, names: Option<Names>) -> Watch {
-        Watch { resource: resource_of::<K>(), selection, concerns: Concerns::Everything, names }
+        Watch {
+            resource: resource_of::<K>(),
+            is_cluster_scoped: false,
+            selection,
+            concerns: Concerns::Everything,
+            names: names.into_iter().collect(),
+        }
     }
 
     fn by_one(_: &DynamicObject) -> Vec<ObjectKey> {
@@ -477,5 +529,47 @@ mod tests {
         }
         drop(sender);
         assert!(running.await.is_ok(), "it ends with the operator");
+    }
+
+    #[test]
+    fn objects_without_a_namespace_are_watched_once_whatever_namespaces_are() {
+        let kind = |is_cluster_scoped| Kind {
+            resource: resource_of::<ConfigMap>(),
+            selection: Selection::all(),
+            is_cluster_scoped,
+            names: Vec::new(),
+            importance: Importance::Other,
+            listeners: Vec::new(),
+        };
+        let namespaces = ["a".to_owned(), "b".to_owned()];
+        assert_eq!(kind(true).parts(&namespaces), [None]);
+        assert_eq!(kind(false).parts(&namespaces), [Some("a".to_owned()), Some("b".to_owned())]);
+    }
+
+    #[tokio::test]
+    async fn a_task_that_panics_is_told_and_one_that_ends_is_not() {
+        let mut tasks = JoinSet::new();
+        tasks.spawn(async {});
+        tasks.spawn(async { panic!("a rule is wrong") });
+        assert!(first_panic(&mut tasks).await.contains("a rule is wrong"));
+        tasks.spawn(async {});
+        let never = tokio::time::timeout(Duration::from_millis(20), first_panic(&mut tasks)).await;
+        assert!(never.is_err());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_service_that_panics_is_begun_anew_in_the_same_term() {
+        let (_sender, leading) = watch::channel(true);
+        let (begun, mut count) = mpsc::unbounded_channel();
+        let service: Service = Arc::new(move |_| {
+            let _ = begun.send(());
+            Box::pin(async { panic!("a service is wrong") })
+        });
+        let (client, _) = crate::act::testing::answering(|_| crate::act::testing::status(404));
+        let serving = tokio::spawn(while_leading(leading, client, service));
+        for _ in 0..3 {
+            count.recv().await.unwrap();
+        }
+        serving.abort();
     }
 }

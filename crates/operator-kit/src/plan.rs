@@ -258,6 +258,11 @@ impl Patch {
         }
     }
 
+    /// Whether it can be refused if the object is not the one that was seen any more.
+    pub(crate) fn is_locked(&self) -> bool {
+        self.version.is_some() && self.fields.get("metadata").is_none_or(Value::is_object)
+    }
+
     /// As it is sent: refused if the object is another one by now, or has changed.
     pub(crate) fn locked(&self) -> Value {
         let mut fields = self.fields.clone();

@@ -106,6 +106,10 @@ impl Polls {
         Self { triggers, types: Vec::new() }
     }
 
+    pub(crate) fn is_declared<P: Poll>(&self) -> bool {
+        self.types.iter().any(|known| (&**known as &dyn Any).is::<Running<P>>())
+    }
+
     pub(crate) fn declare<P: Poll>(&mut self, context: P::Context) -> Polled<P> {
         self.types.push(Box::new(Running::<P>::new(context, self.triggers.clone())));
         Polled { place: self.types.len() - 1, poll: PhantomData }

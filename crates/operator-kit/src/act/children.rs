@@ -65,9 +65,10 @@ impl Task<'_> {
                 self.expect_version(id, written.resource_version);
                 Ok(())
             }
-            Err(Error::Refused { fault: Fault::Conflict, .. }) => {
-                let found = self.find_unseen(id).await?;
-                self.expect_version(id, found.map(|found| found.version));
+            // It is there, or something else was in the way, such as a quota that two wanted to count at once.
+            Err(conflict @ Error::Refused { fault: Fault::Conflict, .. }) => {
+                let found = self.find_unseen(id).await?.ok_or(conflict)?;
+                self.expect_version(id, Some(found.version));
                 Ok(())
             }
             Err(error) => Err(error),

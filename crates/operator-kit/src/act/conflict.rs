@@ -14,10 +14,19 @@ pub(super) fn describe(status: &Status) -> Option<String> {
 
 /// Whether it is we who own what we wanted to write: another process of ours has made the object meanwhile.
 pub(super) fn is_with_ourselves(status: &Status, manager: &str) -> bool {
-    let is_ours = |owner: &str| {
-        owner.strip_prefix(manager).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
-    };
+    let is_ours = |owner: &str| owner.strip_prefix(manager).is_some_and(is_of_a_reconcile);
     causes(status).any(|_| true) && causes(status).all(|cause| is_ours(owner(&cause.message)))
+}
+
+/// What follows the name of a manager: nothing, or the id of the reconcile that made the object. Another controller may have a
+/// name that begins alike.
+fn is_of_a_reconcile(rest: &str) -> bool {
+    let is_number = |part: &str| !part.is_empty() && part.chars().all(|digit| digit.is_ascii_hexdigit());
+    rest.is_empty()
+        || rest
+            .strip_prefix('-')
+            .and_then(|id| id.split_once('-'))
+            .is_some_and(|(process, count)| is_number(process) && is_number(count))
 }
 
 fn causes(status: &Status) -> impl Iterator<Item = &StatusCause> {
@@ -64,6 +73,8 @@ mod tests {
             (vec!["vworkspace-application-1f-2"], true),
             (vec!["vworkspace-application"], true),
             (vec!["vworkspace-applications"], false),
+            (vec!["vworkspace-application-schedule"], false),
+            (vec!["vworkspace-application-schedule-1f-2"], false),
             (vec!["kubectl-edit"], false),
             (vec!["vworkspace-application-1f-2", "kubectl-edit"], false),
             (vec![], false),

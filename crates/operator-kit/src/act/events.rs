@@ -20,7 +20,8 @@ use crate::election::Term;
 /// The API server takes no longer note.
 const LONGEST_NOTE: usize = 1000;
 
-/// Hears of each status that was written: what it said before, what it says now, and of which object.
+/// Hears of each status that the API server has confirmed: what it said before, what it says now, and of which object. One
+/// whose answer got lost is not heard of: who must know of every state compares `status.sequence`.
 pub type StatusListener = dyn Fn(&ObjectReference, &Value, &Value) + Send + Sync;
 
 /// Tells the transitions of conditions.

@@ -76,12 +76,14 @@ pub enum Cause {
     Unavailable,
     /// It should be gone, and is there although no cache shows it.
     StillThere,
+    /// Its namespace does not exist, or is none that the operator watches.
+    NoNamespace,
 }
 
 impl Refusal {
     /// Whether it is the same trouble, in whatever words.
     fn is_like(&self, other: &Self) -> bool {
-        (&self.object, self.cause) == (&other.object, other.cause)
+        (&self.object, self.deed, self.cause) == (&other.object, other.deed, other.cause)
     }
 }
 
@@ -102,6 +104,8 @@ pub(crate) enum Error {
     Status { object: String, source: serde_json::Error },
     #[error("failed to write down {object}: {why}")]
     Unwritable { object: String, why: String },
+    #[error("did not apply {object}: its namespace is none that this operator watches")]
+    Unwatched { object: String },
     #[error("failed to {verb} {object}: another process of this operator has made it meanwhile")]
     WithOurselves { verb: &'static str, object: String },
     #[error("did not {verb} {object}: this process may not be the leader any more")]
@@ -117,6 +121,7 @@ impl Error {
             Error::NoAnswer { .. } => Fault::Unreachable.category(),
             Error::StillThere { .. } => "still_there",
             Error::Status { .. } | Error::Unwritable { .. } => "serialize",
+            Error::Unwatched { .. } => Fault::NoNamespace.category(),
             Error::WithOurselves { .. } => Fault::Conflict.category(),
             Error::Deposed { .. } => "deposed",
         }
@@ -132,6 +137,9 @@ impl Error {
             Error::Refused { object, fault: Fault::Unreachable | Fault::Other, .. }
             | Error::NoAnswer { object, .. } => (object, Cause::Unavailable),
             Error::StillThere { object } => (object, Cause::StillThere),
+            Error::Unwatched { object } | Error::Refused { object, fault: Fault::NoNamespace, .. } => {
+                (object, Cause::NoNamespace)
+            }
             Error::Refused { fault: Fault::Conflict | Fault::Gone, .. }
             | Error::Status { .. }
             | Error::Unwritable { .. }
@@ -189,8 +197,16 @@ impl Actor {
         plan: &Plan<S>,
         caches: &Caches,
     ) -> Result<Vec<Request>, Error> {
-        let live = |id: &ObjectId| caches.written(&id.resource).and_then(|cache| cache.object(&id.key));
-        requests::requests(&self.terms, object, plan, &live)
+        requests::check(plan, caches)?;
+        let live = |id: &ObjectId| caches.showing(id).and_then(|cache| cache.object(&id.key));
+        let requests = requests::requests(&self.terms, object, plan, &live)?;
+        let is_watched =
+            |id: &ObjectId| caches.written(&id.resource).is_some_and(|cache| cache.covers(&id.key));
+        let sent = requests.into_iter().map(|request| match request.made() {
+            Some(id) if !is_watched(id) => Request::Unwatched { id: id.clone() },
+            _ => request,
+        });
+        Ok(sent.collect())
     }
 
     /// What has to be sent so that the object's status says this.
@@ -298,6 +314,7 @@ impl<'a> Task<'a> {
             Request::Taken { id, owner } => {
                 Err(Error::Foreign { object: id.to_string(), owner: owner.clone() })
             }
+            Request::Unwatched { id } => Err(Error::Unwatched { object: id.to_string() }),
             Request::Delete(deletion) => self.delete(deletion).await,
             Request::Annotate { id, annotations, version } => {
                 self.annotate(id, annotations, version.as_ref()).await
@@ -358,8 +375,20 @@ impl<'a> Task<'a> {
             {
                 Err(Error::WithOurselves { verb, object: id.to_string() })
             }
-            Ok(Err(error)) => Err(refused(verb, id, &error)),
+            Ok(Err(error)) => Err(self.refused(verb, id, &error)),
             Ok(Ok(answer)) => Ok(answer),
+        }
+    }
+
+    /// A namespace that is gone takes our own object with it. Another one, which a child was meant for, is somebody's mistake.
+    fn refused(&self, verb: &'static str, id: &ObjectId, error: &kube::Error) -> Error {
+        match refused(verb, id, error) {
+            Error::Refused { verb, object, fault: Fault::NoNamespace, message }
+                if id.key.namespace == self.object.metadata.namespace =>
+            {
+                Error::Refused { verb, object, fault: Fault::Gone, message }
+            }
+            refused => refused,
         }
     }
 

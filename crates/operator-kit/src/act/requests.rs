@@ -9,7 +9,9 @@ use kube::core::ApiResource;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::sent::hash_of;
 use super::{Deed, Error, difference, finalizer, status};
+use crate::cache::Caches;
 use crate::object::{ObjectId, ObjectKey};
 use crate::ownership::Ownership;
 use crate::plan::{Absence, Child, Deletion, Patch, Plan, ReconcileRequest, Step};
@@ -44,6 +46,10 @@ pub(crate) enum Request {
     Taken {
         id: ObjectId,
         owner: String,
+    },
+    /// Nobody would see what becomes of it: nothing is sent.
+    Unwatched {
+        id: ObjectId,
     },
     Delete(Deletion),
     /// Locked by the version that was seen.
@@ -100,9 +106,12 @@ impl Request {
         match self {
             Request::Finalizers(finalizers) => format!("finalizers {}", finalizers.join(" ")),
             Request::Apply(apply) => format!("apply {} {}", apply.id, apply.hash),
-            Request::Create { id, .. } => format!("create {id}"),
+            Request::Create { id, desired } => {
+                format!("create {id} {:x}", hash_of(serde_json::to_string(desired).unwrap_or_default()))
+            }
             Request::Patch(patch) => format!("patch {} {:?}", patch.id(), patch.fields),
             Request::Taken { id, .. } => format!("apply {id}, which is taken"),
+            Request::Unwatched { id } => format!("apply {id}, which is not watched"),
             Request::Delete(deletion) => format!("delete {} {}", deletion.id(), deletion.uid),
             Request::Annotate { id, annotations, .. } => format!("annotate {id} {annotations:?}"),
             Request::LetGo { gone, .. } => format!("let go, with {} to ask about", gone.len()),
@@ -117,14 +126,60 @@ impl Request {
             | Request::Create { .. }
             | Request::Patch(_)
             | Request::Taken { .. }
+            | Request::Unwatched { .. }
             | Request::Status(_) => Deed::Make,
             Request::Delete(_) | Request::Annotate { .. } | Request::LetGo { .. } => Deed::Clear,
+        }
+    }
+
+    /// The object that it would make.
+    pub(super) fn made(&self) -> Option<&ObjectId> {
+        match self {
+            Request::Apply(apply) if apply.seen.is_none() => Some(&apply.id),
+            Request::Create { id, .. } => Some(id),
+            _ => None,
         }
     }
 
     pub(crate) fn is_status(&self) -> bool {
         matches!(self, Request::Status(_))
     }
+}
+
+/// Refuses what only a mistake in a controller can ask for: an object of a kind that it has not declared, whose fate it would
+/// never see, and a name that would lead to another place of the API.
+pub(super) fn check<S>(plan: &Plan<S>, caches: &Caches) -> Result<(), Error> {
+    for step in plan.steps() {
+        let (id, is_declared) = match step {
+            Step::Apply(child) | Step::Create(child) => {
+                let id = child.id();
+                let is_declared = caches.written(&id.resource).is_some();
+                (id, is_declared)
+            }
+            Step::Patch(patch) => (patch.id(), caches.is_declared(&patch.resource)),
+            Step::Delete(deletion) => (deletion.id(), caches.is_declared(&deletion.resource)),
+            Step::RequestReconcile(request) => (request.id(), caches.is_declared(&request.resource)),
+            Step::Hold | Step::LetGo(_) | Step::Say(_) => continue,
+        };
+        let unwritable = |why: &str| Err(Error::Unwritable { object: id.to_string(), why: why.to_owned() });
+        if !is_declared {
+            return unwritable("the controller has not declared this kind among those that it writes");
+        }
+        if !is_segment(&id.key.name) || !id.key.namespace.as_deref().is_none_or(is_segment) {
+            return unwritable("its name or namespace cannot be part of an address");
+        }
+        if let Step::Patch(patch) = step
+            && !patch.is_locked()
+        {
+            return unwritable("a change of somebody else's object needs the version that was seen");
+        }
+    }
+    Ok(())
+}
+
+/// What the API server takes as one part of a path.
+fn is_segment(name: &str) -> bool {
+    !name.is_empty() && name != "." && name != ".." && !name.contains(['/', '%', '?', '#'])
 }
 
 /// Everything that a plan asks for and that is not so yet, in order. `live` shows an object as the caches have it.
@@ -170,6 +225,14 @@ pub(super) fn saying<S: Serialize>(
 fn desired(terms: &Terms, owner: &DynamicObject, child: &Child) -> Result<DynamicObject, Error> {
     let unwritable = |why: &str| Error::Unwritable { object: child.id().to_string(), why: why.to_owned() };
     let mut desired = child.object().map_err(unwritable)?;
+    let elsewhere =
+        || owner.metadata.namespace.is_some() && desired.metadata.namespace != owner.metadata.namespace;
+    if terms.ownership == Ownership::Reference && elsewhere() {
+        // The garbage collector takes such a child for an orphan.
+        return Err(unwritable(
+            "an owner reference does not reach into another namespace: own it by a label",
+        ));
+    }
     terms.ownership.mark(&mut desired.metadata, &owner.metadata, &terms.resource);
     Ok(desired)
 }
@@ -390,5 +453,27 @@ mod tests {
         };
         assert_eq!(deed("7", json!({"a": 2})), deed("8", json!({"a": 2})));
         assert_ne!(deed("7", json!({"a": 2})), deed("7", json!({"a": 3})));
+    }
+
+    #[test]
+    fn an_owner_reference_does_not_reach_into_another_namespace() {
+        let terms = Terms { ownership: Ownership::Reference, ..terms() };
+        for (namespace, is_written) in [("shop", true), ("elsewhere", false)] {
+            let child = Child::new::<Pod>(&ObjectKey::namespaced(namespace, "web"));
+            let written = desired(&terms, &object(&[], &Value::Null), &child);
+            assert_eq!(written.is_ok(), is_written, "{namespace}: {written:?}");
+        }
+    }
+
+    #[test]
+    fn another_content_is_another_creation() {
+        let deed = |phase: &str| {
+            let mut desired = DynamicObject::new("web", &resource_of::<Pod>());
+            desired.data = json!({"spec": {"phase": phase}});
+            let id = ObjectId { resource: resource_of::<Pod>(), key: key() };
+            Request::Create { id, desired: Box::new(desired) }.deed()
+        };
+        assert_eq!(deed("a"), deed("a"));
+        assert_ne!(deed("a"), deed("b"));
     }
 }

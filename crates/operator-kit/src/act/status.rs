@@ -53,13 +53,16 @@ pub(super) fn next(current: &Value, desired: &Value, clocks: &[&str]) -> Option<
     Some(next)
 }
 
+/// A message is a field of this name, wherever it stands.
 fn without_messages(status: &Value) -> Value {
-    let mut status = status.clone();
-    let conditions = status.get_mut("conditions").and_then(Value::as_array_mut);
-    for condition in conditions.into_iter().flatten().filter_map(Value::as_object_mut) {
-        condition.remove("message");
+    match status {
+        Value::Object(fields) => {
+            let others = fields.iter().filter(|(name, _)| *name != "message");
+            others.map(|(name, value)| (name.clone(), without_messages(value))).collect()
+        }
+        Value::Array(items) => items.iter().map(without_messages).collect(),
+        other => other.clone(),
     }
-    status
 }
 
 /// Whether `desired` says something else than `current`; the fields in `clocks` only tell the time. Conditions of types that
@@ -131,6 +134,12 @@ mod tests {
             ("the first", Value::Null, status(None, "A", "x"), Some(1)),
             ("another reason", status(Some(1), "A", "x"), status(Some(1), "B", "x"), Some(2)),
             ("other words", status(Some(2), "A", "x"), status(Some(2), "A", "y"), Some(2)),
+            (
+                "other words elsewhere",
+                json!({"sequence": 2, "complaint": {"about": "A", "message": "x"}}),
+                json!({"complaint": {"about": "A", "message": "y"}}),
+                Some(2),
+            ),
             ("the same", status(Some(2), "A", "x"), status(Some(2), "A", "x"), None),
             ("whatever the plan thinks", status(Some(2), "A", "x"), status(Some(7), "B", "x"), Some(3)),
             ("from before it was counted", status(None, "A", "x"), status(None, "A", "x"), None),

@@ -6,12 +6,13 @@ use http::request::Parts;
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt, Collected};
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube::Client;
 use kube::client::Body;
+use kube::{Client, Resource};
 use serde_json::{Value, json};
 
 use super::requests::Terms;
 use super::{Actor, Announcer};
+use crate::cache::{Caches, Declared, KindCache};
 use crate::election::Term;
 use crate::object::resource_of;
 use crate::ownership::Ownership;
@@ -68,6 +69,13 @@ pub(crate) fn status(code: u16) -> (StatusCode, Value) {
     let body = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code,
         "reason": reason, "details": {"name": "web"}});
     (StatusCode::from_u16(code).unwrap(), body)
+}
+
+/// The caches of a controller that has declared children of kind `K`, and sees them in these namespaces.
+pub(crate) fn seeing<K: Resource<DynamicType = ()>>(namespaces: &[Option<&str>]) -> Caches {
+    let parts = namespaces.iter().map(|namespace| namespace.map(str::to_owned));
+    let cache = Arc::new(KindCache::of_parts(parts));
+    Caches::new(vec![Declared { resource: resource_of::<K>(), is_written: true, cache }])
 }
 
 /// Acts for ConfigMaps, with a lease that does not end.

@@ -1,8 +1,8 @@
 use super::requests::{Apply, Seen};
 use super::*;
-use crate::plan::{Child, Deletion, Dependents, Finalizer};
+use crate::plan::{Child, Deletion, Dependents, Finalizer, ReconcileRequest};
 use http::{Method, StatusCode};
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::core::v1::{Pod, Secret};
 use serde_json::json;
 
 fn error(object: &str, fault: Fault) -> Error {
@@ -63,7 +63,7 @@ async fn outcome(
         _ => testing::status(404),
     });
     let actor = Actor { term, ..testing::actor(client) };
-    let requests = actor.requests(&object(), &plan(), &Caches::default()).unwrap();
+    let requests = actor.requests(&object(), &plan(), &testing::seeing::<Pod>(&[None])).unwrap();
     let outcome = actor.carry_out(&object(), &requests, known, "r1").await;
     let asked = asked.lock().unwrap();
     (outcome, asked.iter().map(|(method, (address, _))| format!("{method} {address}")).collect())
@@ -114,7 +114,7 @@ async fn asked_after(listed: serde_json::Value) -> Vec<Method> {
         }
     });
     let actor = testing::actor(client);
-    let requests = actor.requests(&object(), &plan(), &Caches::default()).unwrap();
+    let requests = actor.requests(&object(), &plan(), &testing::seeing::<Pod>(&[None])).unwrap();
     actor.carry_out(&object(), &requests, &[], "r1").await;
     let asked = asked.lock().unwrap();
     asked.iter().map(|(method, _)| method.clone()).collect()
@@ -133,6 +133,113 @@ async fn a_child_that_was_made_for_an_object_that_is_gone_is_deleted() {
     }
 }
 
+#[tokio::test]
+async fn a_namespace_that_is_not_there_is_a_refusal_unless_it_is_the_objects_own() {
+    let missing = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 404,
+        "reason": "NotFound", "details": {"name": "x", "kind": "namespaces"}, "message": "namespaces \"x\" not found"});
+    let table = [("typo", Some(Cause::NoNamespace)), ("shop", None)];
+    for (namespace, expected) in table {
+        let missing = (StatusCode::NOT_FOUND, missing.clone());
+        let client = testing::serving(move |request, _| match (&request.method, request.uri.path()) {
+            (&Method::PATCH, path) if path.contains("/pods/") => (missing.0, missing.1.to_string()),
+            (&Method::PATCH, _) => {
+                (StatusCode::OK, json!({"metadata": {"name": "web", "resourceVersion": "2"}}).to_string())
+            }
+            _ => absent(),
+        });
+        let child = Child::new::<Pod>(&ObjectKey::namespaced(namespace, "web"));
+        let plan: Plan<_> = Plan { children: vec![child], ..Plan::only_status(Finalizer::Hold, json!({})) };
+        let actor = testing::actor(client);
+        let requests = actor.requests(&object(), &plan, &testing::seeing::<Pod>(&[None])).unwrap();
+        let outcome = actor.carry_out(&object(), &requests, &[], "r1").await;
+        assert_eq!(outcome.refusal.map(|refusal| refusal.cause), expected, "{namespace}");
+        assert_eq!(outcome.errors.iter().all(Error::is_stale), expected.is_none(), "{namespace}");
+    }
+}
+
+#[tokio::test]
+async fn a_child_where_the_operator_does_not_watch_is_refused_and_not_sent() {
+    let (client, asked) = testing::answering(|_| testing::status(403));
+    let actor = testing::actor(client);
+    let elsewhere = Child::new::<Pod>(&ObjectKey::namespaced("elsewhere", "web"));
+    for plan in [
+        Plan { children: vec![elsewhere.clone()], ..Plan::only_status(Finalizer::Release, json!({})) },
+        Plan { creations: vec![elsewhere], ..Plan::only_status(Finalizer::Release, json!({})) },
+    ] {
+        let requests = actor.requests(&object(), &plan, &testing::seeing::<Pod>(&[Some("shop")])).unwrap();
+        let outcome = actor.carry_out(&object(), &requests, &[], "r1").await;
+        assert_eq!(outcome.refusal.map(|refusal| refusal.cause), Some(Cause::NoNamespace));
+    }
+    assert!(asked.lock().unwrap().is_empty());
+}
+
+#[test]
+fn a_plan_that_only_a_mistake_can_make_is_not_carried_out() {
+    let key = |name: &str| ObjectKey::namespaced("shop", name);
+    let empty = || Plan::only_status(Finalizer::Hold, json!({}));
+    let pod = |version: Option<&str>| Pod {
+        metadata: ObjectMeta {
+            name: Some("web".to_owned()),
+            namespace: Some("shop".to_owned()),
+            resource_version: version.map(str::to_owned),
+            ..ObjectMeta::default()
+        },
+        ..Pod::default()
+    };
+    let patch = |version, fields: serde_json::Value| {
+        crate::plan::Patch::of(&pod(version), fields.as_object().cloned().unwrap_or_default())
+    };
+    let reconcile_request = |name: &str| ReconcileRequest::new::<Secret>(key(name), [].into());
+    let table: [(&str, Plan<serde_json::Value>, Option<&str>); 8] = [
+        ("fine", Plan { children: vec![Child::new::<Pod>(&key("web"))], ..empty() }, None),
+        (
+            "undeclared",
+            Plan { children: vec![Child::new::<Secret>(&key("web"))], ..empty() },
+            Some("declared"),
+        ),
+        (
+            "undeclared too",
+            Plan { reconcile_requests: vec![reconcile_request("a")], ..empty() },
+            Some("declared"),
+        ),
+        (
+            "another place",
+            Plan { creations: vec![Child::new::<Pod>(&key("a/b"))], ..empty() },
+            Some("address"),
+        ),
+        ("a query", Plan { children: vec![Child::new::<Pod>(&key("a?b"))], ..empty() }, Some("address")),
+        ("locked", Plan { patches: vec![patch(Some("7"), json!({}))], ..empty() }, None),
+        ("unlocked", Plan { patches: vec![patch(None, json!({}))], ..empty() }, Some("version")),
+        (
+            "no lock fits",
+            Plan { patches: vec![patch(Some("7"), json!({"metadata": 1}))], ..empty() },
+            Some("version"),
+        ),
+    ];
+    for (name, plan, expected) in table {
+        let told =
+            requests::check(&plan, &testing::seeing::<Pod>(&[None])).err().map(|error| error.to_string());
+        match expected {
+            None => assert_eq!(told, None, "{name}"),
+            Some(part) => assert!(told.as_ref().is_some_and(|told| told.contains(part)), "{name}: {told:?}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_creation_that_met_a_conflict_and_is_not_there_is_tried_again() {
+    let list = listed("ours").to_string();
+    let client = testing::serving(move |request, _| match request.method {
+        Method::POST => (StatusCode::CONFLICT, testing::status(409).1.to_string()),
+        _ if is_list(request) => (StatusCode::OK, list.clone()),
+        _ => absent(),
+    });
+    let desired = Box::new(DynamicObject::new("web", &pod().resource));
+    let create = Request::Create { id: pod(), desired };
+    let outcome = testing::actor(client).carry_out(&object(), &[create], &[], "r1").await;
+    assert!(outcome.errors.len() == 1 && outcome.errors.iter().all(Error::is_stale), "{:?}", outcome.errors);
+}
+
 /// What becomes of a child that is to be created where one of this owner already is, and which methods were used.
 async fn created_beside(owner: &str) -> (Outcome, Vec<Method>) {
     let meta = json!({"name": "web", "namespace": "shop", "uid": "child", "resourceVersion": "9",
@@ -149,7 +256,7 @@ async fn created_beside(owner: &str) -> (Outcome, Vec<Method>) {
     let Plan { children, .. } = plan();
     let plan: Plan<_> =
         Plan { creations: children, ..Plan::only_status(Finalizer::Hold, json!({"said": true})) };
-    let requests = actor.requests(&object(), &plan, &Caches::default()).unwrap();
+    let requests = actor.requests(&object(), &plan, &testing::seeing::<Pod>(&[None])).unwrap();
     let outcome = actor.carry_out(&object(), &requests, &[], "r1").await;
     let asked = asked.lock().unwrap();
     (outcome, asked.iter().map(|(method, _)| method.clone()).collect())
@@ -273,7 +380,7 @@ async fn nothing_is_made_for_an_object_that_is_gone_whatever_the_caches_show() {
 async fn what_another_process_of_ours_has_made_meanwhile_is_not_taken_by_force() {
     let with_ourselves = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 409,
         "reason": "Conflict", "details": {"name": "web", "causes": [{"reason": "FieldManagerConflict",
-            "field": ".spec.a", "message": "conflict with \"test-r0\" using v1"}]}});
+            "field": ".spec.a", "message": "conflict with \"test-1f-2\" using v1"}]}});
     for (is_seen, expected) in [(false, &[false][..]), (true, &[false, true])] {
         let refusal = with_ourselves.to_string();
         let (client, asked) = testing::answering_text(move |request| match request.method {

@@ -210,6 +210,11 @@ impl KindCache {
     }
 
     /// How far the part has come that `key` belongs to.
+    /// Whether objects in this place are watched at all.
+    pub(crate) fn covers(&self, key: &ObjectKey) -> bool {
+        self.read().part_of(key).is_some()
+    }
+
     pub(crate) fn progress_at(&self, key: &ObjectKey) -> Progress {
         self.read().part_of(key).map_or(Progress::Starting, |part| part.progress.clone())
     }

@@ -9,7 +9,7 @@ pub(crate) mod watch;
 use std::sync::Arc;
 
 use kube::Resource;
-use kube::api::DynamicObject;
+use kube::api::{DynamicObject, ObjectMeta};
 use kube::core::ApiResource;
 use serde::de::DeserializeOwned;
 
@@ -17,7 +17,7 @@ pub(crate) use kept::Kept;
 pub(crate) use kind::{KindCache, Listed, Part, Past, Progress};
 
 use crate::controller::Watched;
-use crate::object::{ObjectKey, plural_name, resource_of};
+use crate::object::{ObjectId, ObjectKey, plural_name, resource_of};
 
 /// What a cache knows of an object.
 #[derive(Debug, Clone, PartialEq)]
@@ -169,16 +169,37 @@ impl Caches {
         self.of(watched)?.object(key)
     }
 
+    /// The metadata of an object, also of one that cannot be read as what it should be.
+    pub(crate) fn head<K: Resource<DynamicType = ()>>(
+        &self,
+        watched: Watched<K>,
+        key: &ObjectKey,
+    ) -> Option<ObjectMeta> {
+        Some(self.of(watched)?.get(key)?.incoming().ok()?.head.metadata)
+    }
+
     /// Which of the controller's own objects are found by a name.
     pub(crate) fn own_named(&self, name: &ObjectKey) -> Vec<ObjectKey> {
         let found = self.0.first().map(|own| own.cache.named(name)).unwrap_or_default();
         found.into_iter().map(|(key, _)| key).collect()
     }
 
-    /// A declaration of another controller finds nothing here.
+    /// A declaration of another kind finds nothing here.
     fn of<K: Resource<DynamicType = ()>>(&self, watched: Watched<K>) -> Option<&Arc<KindCache>> {
         let declared = self.0.get(watched.place)?;
         (declared.resource == resource_of::<K>()).then_some(&declared.cache)
+    }
+
+    /// Where the controller sees what it writes to this object: among its own, or among those of others that it looks at.
+    pub(crate) fn showing(&self, id: &ObjectId) -> Option<&Arc<KindCache>> {
+        let of_kind = || self.0.iter().filter(|known| known.resource == id.resource);
+        let holding = || of_kind().find(|known| known.cache.get(&id.key).is_some()).map(|known| &known.cache);
+        self.written(&id.resource).or_else(holding)
+    }
+
+    /// Whether the controller has declared objects of this kind.
+    pub(crate) fn is_declared(&self, resource: &ApiResource) -> bool {
+        self.0.iter().any(|known| known.resource == *resource)
     }
 
     /// Where the controller sees its own writes to a kind.

@@ -295,7 +295,7 @@ impl KindWatch {
             Fault::NotInstalled => format!("failed to {verb} {kind}: its CRD is not installed"),
             Fault::Forbidden => format!("failed to {verb} {kind}: forbidden"),
             Fault::Unreachable => format!("failed to {verb} {kind}: the API server does not answer"),
-            Fault::Gone | Fault::Conflict | Fault::Invalid | Fault::Other => {
+            Fault::Gone | Fault::NoNamespace | Fault::Conflict | Fault::Invalid | Fault::Other => {
                 format!("failed to {verb} {kind}")
             }
         };

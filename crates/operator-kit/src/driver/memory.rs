@@ -36,14 +36,14 @@ impl Memory {
 #[derive(Debug)]
 pub(super) struct Pause {
     pub(super) until: Instant,
-    pub(super) from: Wishes,
+    pub(super) from: Asked,
     /// What failed.
     pub(super) deed: String,
 }
 
 /// What of an object only its users change.
 #[derive(Debug, PartialEq)]
-pub(super) struct Wishes {
+pub(super) struct Asked {
     generation: Option<i64>,
     annotations: Option<BTreeMap<String, String>>,
     is_being_deleted: bool,
@@ -53,11 +53,11 @@ impl Pause {
     /// Until when these requests are not sent: they would begin with what failed.
     pub(super) fn holds(&self, object: &DynamicObject, requests: &[Request]) -> Option<Instant> {
         let is_same = requests.first().is_some_and(|first| first.deed() == self.deed);
-        (is_same && self.until > Instant::now() && self.from == Wishes::of(object)).then_some(self.until)
+        (is_same && self.until > Instant::now() && self.from == Asked::of(object)).then_some(self.until)
     }
 }
 
-impl Wishes {
+impl Asked {
     pub(super) fn of(object: &DynamicObject) -> Self {
         let meta = &object.metadata;
         Self {

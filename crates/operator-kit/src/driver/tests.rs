@@ -17,8 +17,7 @@ fn a_pause_is_for_what_the_user_wants_not_for_what_we_say_of_it() {
         serde_json::from_value(serde_json::json!({"apiVersion": "v1", "kind": "X", "metadata": meta}))
             .unwrap()
     };
-    let first =
-        Wishes::of(&object(serde_json::json!({"name": "a", "generation": 1, "resourceVersion": "1"})));
+    let first = Asked::of(&object(serde_json::json!({"name": "a", "generation": 1, "resourceVersion": "1"})));
     let table = [
         ("our own status", serde_json::json!({"generation": 1, "resourceVersion": "2"}), true),
         ("another spec", serde_json::json!({"generation": 2}), false),
@@ -30,7 +29,7 @@ fn a_pause_is_for_what_the_user_wants_not_for_what_we_say_of_it() {
         ),
     ];
     for (name, meta, same) in table {
-        assert_eq!(Wishes::of(&object(meta)) == first, same, "{name}");
+        assert_eq!(Asked::of(&object(meta)) == first, same, "{name}");
     }
 }
 
@@ -39,7 +38,7 @@ fn a_pause_is_for_what_failed_and_not_for_something_else() {
     let object = DynamicObject::new("a", &pods());
     let finalizers = |name: &str| Request::Finalizers(vec![name.to_owned()]);
     let status = || Request::Status(serde_json::json!({}));
-    let pause = |until| Pause { until, from: Wishes::of(&object), deed: finalizers("x").deed() };
+    let pause = |until| Pause { until, from: Asked::of(&object), deed: finalizers("x").deed() };
     let (now, later) = (Instant::now(), Instant::now() + Duration::from_secs(60));
     let table = [
         ("the same again", later, vec![finalizers("x"), status()], true),
@@ -59,7 +58,7 @@ fn a_pause_is_for_what_failed_and_not_for_something_else() {
 #[test]
 fn nothing_is_kept_of_an_object_at_rest() {
     let whose = || Memory { uid: Some("1".to_owned()), ..Memory::default() };
-    let from = Wishes::of(&DynamicObject::new("a", &pods()));
+    let from = Asked::of(&DynamicObject::new("a", &pods()));
     let pause = Pause { until: Instant::now(), from, deed: String::new() };
     let refusal = Refusal {
         object: String::new(),

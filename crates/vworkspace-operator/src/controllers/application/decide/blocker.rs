@@ -1,5 +1,6 @@
 //! What stands in the way, in the order in which a person would have to solve it.
 
+use conditions::Reason;
 use conditions::{Finding, Subject};
 use operator_kit::{Cause, Deed, Found, Sight};
 use tracing::debug;
@@ -123,7 +124,7 @@ pub(super) const RULES: &[Rule] = &[
 /// The first one is reported.
 pub(super) fn first(situation: Situation<'_>) -> Option<Blocker> {
     let (blocker, when) = conditions::first(RULES, &situation)?;
-    debug!(when, "a rule applies");
+    debug!(condition = Blocked::TYPE.name, when, "a rule applies");
     Some(blocker)
 }
 
@@ -337,7 +338,7 @@ fn refused(&Situation { app, world, .. }: &Situation<'_>) -> Option<Blocker> {
         Cause::Forbidden => Blocker::Refused(Blocked::PolicyDenied, message),
         Cause::NotInstalled => Blocker::Refused(Blocked::MissingDependencies, message),
         // Not InvalidSpec: that would be for ever, and Flux's schema is not ours.
-        Cause::Invalid | Cause::Owned | Cause::Unavailable | Cause::StillThere => {
+        Cause::Invalid | Cause::Owned | Cause::Unavailable | Cause::StillThere | Cause::NoNamespace => {
             Blocker::NotWritten(message)
         }
     })
