@@ -1,5 +1,5 @@
 //! The few styles we use, named by what they say. They are always written; `anstream` takes them out where no person at a
-//! terminal reads them, or one who did not ask for colour (`NO_COLOR`, `TERM=dumb`).
+//! terminal reads them, or one who did not ask for colour (`NO_COLOR`, `TERM=dumb`), unless `CLICOLOR_FORCE` asks for them.
 
 use std::fmt::Display;
 

@@ -21,6 +21,7 @@ fn run(arguments: &[&str], input: &[u8]) -> Run {
     let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_kubectl-vworkspace"))
         .args(arguments)
         .env_remove("KUBECONFIG")
+        .env_remove("CLICOLOR_FORCE")
         .env("HOME", "/nonexistent")
         .current_dir(folder("fixtures"))
         .stdin(Stdio::piped())

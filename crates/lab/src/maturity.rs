@@ -100,7 +100,10 @@ fn write_page(out: &mut String, snapshot: &BTreeSet<Produced>) -> std::fmt::Resu
          (`cargo lab test NAME`). What each reason means: [conditions](conditions.md). Reasons marked *extension* are \
          additions to the published contract. `Stalled` is left out: it follows from the other conditions.\n"
     )?;
-    writeln!(out, "| Kind | Documented | Produced | Ours | Produced |\n| --- | --- | --- | --- | --- |")?;
+    writeln!(
+        out,
+        "| Kind | Documented | Produced | Extensions | Produced |\n| --- | --- | --- | --- | --- |"
+    )?;
     for vocabulary in vocabularies() {
         let (documented, shown) = counted(vocabulary, Origin::Contract, snapshot);
         let (ours, ours_shown) = counted(vocabulary, Origin::Extension, snapshot);

@@ -43,7 +43,7 @@ pub(crate) struct Produced {
 }
 
 impl Produced {
-    /// Whether it is this row of a kind's vocabulary.
+    /// Whether it is this entry of a kind's vocabulary.
     pub(crate) fn is(&self, kind: &str, entry: &Entry) -> bool {
         (self.kind.as_str(), self.type_.as_str(), self.status.as_str(), self.reason.as_str())
             == (kind, entry.type_, entry.status.as_str(), entry.reason)

@@ -67,3 +67,14 @@ pub fn run() -> ExitCode {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_names_that_others_know_us_by_stay() {
+        let Product { name, domain, metrics } = PRODUCT;
+        assert_eq!((name, domain, metrics), ("vworkspace", "vworkspace.io", "vworkspace_operator"));
+    }
+}

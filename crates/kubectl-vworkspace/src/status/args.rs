@@ -180,3 +180,19 @@ fn duration(text: &str) -> Result<Duration, NotADuration> {
         text.parse::<vworkspace_api::Duration>().map(Duration::from)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_timeout_is_a_duration_or_0_for_a_look_at_once() {
+        let read = |text: &str| duration(text).ok();
+        assert_eq!(read("0"), Some(Duration::ZERO));
+        assert_eq!(read("250ms"), Some(Duration::from_millis(250)));
+        assert_eq!(read("1m30s"), Some(Duration::from_secs(90)));
+        for refused in ["", "10", "-1s", "1d", "99999999999999999h"] {
+            assert_eq!(read(refused), None, "{refused:?}");
+        }
+    }
+}

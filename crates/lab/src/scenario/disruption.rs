@@ -14,7 +14,7 @@ use super::chart::Chart;
 use super::faults::history::{RELEASE, REPOSITORY, Recorder, Version};
 use super::faults::installed::{self, NAME, NAMESPACE, PROGRAM};
 use super::faults::truth;
-use super::faults::workload::{Charts, Subject, Wish};
+use super::faults::workload::{Asked, Charts, Subject};
 use super::{Ground, Running, Scenario, seen, text_at};
 use crate::node::processes::API_SERVER;
 use crate::process_table;
@@ -67,9 +67,9 @@ async fn upgrade(
     let recorder = Recorder::start(ground).await?;
     let subject = Subject::new(ground, &recorder, &charts, PATIENCE);
     let told = async {
-        subject.wish(&subject.first()).await?;
+        subject.ask(&subject.first()).await?;
         subject.is_done().await.context("before anything was disturbed")?;
-        subject.wish(&Wish { version: &charts.new, delay: 3, ..subject.first() }).await?;
+        subject.ask(&Asked { version: &charts.new, delay: 3, ..subject.first() }).await?;
         subject.is_running("upgrade").await?;
         disturb(&subject).await?;
         subject.is_done().await?;
@@ -103,8 +103,8 @@ async fn leader_killed(ground: &Ground) -> Result<()> {
         println!("     another replica leads {} ms after the leader was killed", took.as_millis());
         subject.is_done().await?;
         // Both at once, in the middle of the next change.
-        let second = Wish { version: &subject.charts.new, greeting: "second", delay: 3, ..subject.first() };
-        subject.wish(&second).await?;
+        let second = Asked { version: &subject.charts.new, greeting: "second", delay: 3, ..subject.first() };
+        subject.ask(&second).await?;
         subject.is_running("upgrade").await?;
         send(Signal::KILL, &replicas(ground, |_| true).await?)?;
         let killed = Instant::now();
@@ -126,8 +126,8 @@ async fn leader_frozen(ground: &Ground) -> Result<()> {
         let successor = another_holder(ground, &leader).await?;
         subject.is_done().await?;
         // The next change is under way by the successor when the sleeper wakes up with its plans of before.
-        let second = Wish { version: &subject.charts.new, greeting: "second", delay: 8, ..subject.first() };
-        subject.wish(&second).await?;
+        let second = Asked { version: &subject.charts.new, greeting: "second", delay: 8, ..subject.first() };
+        subject.ask(&second).await?;
         subject.is_running("upgrade").await?;
         let asleep = since.elapsed();
         ensure!(asleep < KUBELET, "this took {} ms: the kubelet may have replaced it", asleep.as_millis());
@@ -225,8 +225,8 @@ async fn flux_away(ground: &Ground) -> Result<()> {
     let told = upgrade(ground, Duration::ZERO, async |subject| {
         scale_flux(ground, 0).await?;
         // Asked for while nobody is there who could do it.
-        let second = Wish { version: &subject.charts.new, greeting: "second", delay: 1, ..subject.first() };
-        subject.wish(&second).await?;
+        let second = Asked { version: &subject.charts.new, greeting: "second", delay: 1, ..subject.first() };
+        subject.ask(&second).await?;
         let is_told = |instance: &Version| !instance.is_true("Ready") && instance.is_true("Reconciling");
         subject.is("told as not done", is_told).await?;
         sleep(AWAY).await;

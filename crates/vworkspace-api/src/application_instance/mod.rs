@@ -29,7 +29,8 @@ pub use release::{
 };
 pub use status::{
     ApplicationInstanceStatus, AppliedChart, ApprovedChange, ChartTrouble, ComplaintAbout, Endpoint,
-    FluxComplaint, HelmReleaseRef, MissingSecret, OpenWindow, SuccessfulRelease, WindowOrigin,
+    FluxComplaint, HelmReleaseRef, MissingCertificate, MissingSecret, OpenWindow, SuccessfulRelease,
+    WindowOrigin,
 };
 pub use values::{KeyRef, Values, ValuesSource};
 pub use vocabulary::{Blocked, Degraded, Deleting, Ready, Reconciling, Suspended};

@@ -4,7 +4,8 @@ use conditions::ConditionSet;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::KubeSchema;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Serialize};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{ApplicationInstance, Chart, SourceType, is_default};
 
@@ -56,17 +57,21 @@ pub struct ApplicationInstanceStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chart_trouble: Option<ChartTrouble>,
 
-    /// The maintenance window for which Suspended is true. It counts as open while it cannot be read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The maintenance window that is open, or was when it could last be read. It counts as open while it cannot be read.
+    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
     pub open_window: Option<OpenWindow>,
 
     /// What Flux said stands in the way, if that is what Blocked tells. It holds while Flux looks again.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
     pub flux_complaint: Option<FluxComplaint>,
 
     /// The ExternalSecret whose Secret was missing when it was last looked for. It holds while that cannot be seen.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
     pub missing_secret: Option<MissingSecret>,
+
+    /// The Certificate that was not issued when it was last seen. It holds while Certificates cannot be listed.
+    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
+    pub missing_certificate: Option<MissingCertificate>,
 
     /// true while Ready tells warnings of the chart and no others. They hold while the chart cannot be read. Not set otherwise.
     #[serde(default, skip_serializing_if = "is_default")]
@@ -109,7 +114,7 @@ pub enum WindowOrigin {
 pub struct FluxComplaint {
     /// What is wrong.
     pub about: ComplaintAbout,
-    /// The metadata.generation that Flux spoke of.
+    /// The metadata.generation whose release Flux complained about.
     pub generation: i64,
     /// In words.
     pub message: String,
@@ -130,6 +135,16 @@ pub enum ComplaintAbout {
 pub struct MissingSecret {
     /// The ExternalSecret that promises it, such as shop/database.
     pub external_secret: String,
+    /// In words.
+    pub message: String,
+}
+
+/// A Certificate that cert-manager has not issued.
+#[derive(KubeSchema, Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MissingCertificate {
+    /// The Certificate, such as shop/web.
+    pub certificate: String,
     /// In words.
     pub message: String,
 }
@@ -246,6 +261,13 @@ pub struct Endpoint {
     /// What else a user should know.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notes: Option<String>,
+}
+
+/// What another version of the operator remembered in another form is forgotten: a hint that is lost costs less than an
+/// instance that cannot be read.
+fn lenient<'de, D: Deserializer<'de>, T: DeserializeOwned>(from: D) -> Result<Option<T>, D::Error> {
+    let value = Option::<serde_json::Value>::deserialize(from)?;
+    Ok(value.and_then(|value| serde_json::from_value(value).ok()))
 }
 
 fn time(_: &mut SchemaGenerator) -> Schema {

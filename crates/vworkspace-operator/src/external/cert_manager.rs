@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::api::ObjectMeta;
 use serde::Deserialize;
+use vworkspace_api::application_instance::MissingCertificate;
 
 use crate::external::{ForeignCondition, condition, foreign_kind};
 
@@ -40,18 +41,19 @@ pub(crate) struct CertificateStatus {
 }
 
 /// What a Certificate still lacks; None once it is issued, and also while an issued one is renewed.
-pub(crate) fn waiting_for(certificate: &Certificate, now: Timestamp) -> Option<String> {
+pub(crate) fn waiting_for(certificate: &Certificate, now: Timestamp) -> Option<MissingCertificate> {
     let problem = problem(certificate, now)?;
     let namespace = certificate.metadata.namespace.as_deref().unwrap_or_default();
     let name = certificate.metadata.name.as_deref().unwrap_or_default();
     let CertificateSpec { secret_name, issuer_ref } = &certificate.spec;
     let issuer_kind = if issuer_ref.kind.is_empty() { "Issuer" } else { &issuer_ref.kind };
     // A Certificate does not tell that its issuer is absent or broken; only its CertificateRequests do.
-    Some(format!(
+    let message = format!(
         "Certificate {namespace}/{name} {problem} (Secret {secret_name}, {issuer_kind} {}); \
          `kubectl describe certificaterequest -n {namespace}` tells more",
         issuer_ref.name
-    ))
+    );
+    Some(MissingCertificate { certificate: format!("{namespace}/{name}"), message })
 }
 
 fn problem(certificate: &Certificate, now: Timestamp) -> Option<String> {
@@ -115,7 +117,8 @@ mod tests {
     fn waiting(generation: i64, issuer: &Value, conditions: &[Value]) -> Option<String> {
         let status = json!({"conditions": conditions, "notBefore": "2026-11-15T06:45:54Z",
             "notAfter": "2027-02-13T06:45:54Z", "renewalTime": "2027-01-14T06:45:54Z", "revision": 1});
-        waiting_for(&certificate(generation, issuer, &status), "2026-12-01T00:00:00Z".parse().unwrap())
+        let now = "2026-12-01T00:00:00Z".parse().unwrap();
+        waiting_for(&certificate(generation, issuer, &status), now).map(|missing| missing.message)
     }
 
     #[test]
@@ -206,7 +209,7 @@ mod tests {
         let at = |time: &str| waiting_for(&certificate, time.parse().unwrap());
         assert_eq!(at("2026-11-15T07:45:53Z"), None);
         let told = at("2026-11-15T07:45:54Z").unwrap();
-        assert!(told.contains("expired at 2026-11-15T07:45:54Z and is not renewed"), "{told}");
+        assert!(told.message.contains("expired at 2026-11-15T07:45:54Z and is not renewed"), "{told:?}");
     }
 
     #[test]

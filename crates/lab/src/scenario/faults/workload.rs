@@ -204,12 +204,12 @@ pub(in super::super) struct Subject<'a> {
     /// How long each step may take.
     patience: Duration,
     /// The generation of what was asked for last.
-    wished: AtomicI64,
+    asked: AtomicI64,
 }
 
 /// What is asked for.
 #[derive(Clone, Copy)]
-pub(in super::super) struct Wish<'a> {
+pub(in super::super) struct Asked<'a> {
     pub(in super::super) version: &'a str,
     pub(in super::super) greeting: &'a str,
     /// Seconds that the application takes to get ready; nothing is started if there are none.
@@ -242,7 +242,7 @@ impl<'a> Subject<'a> {
         charts: &'a Charts,
         patience: Duration,
     ) -> Self {
-        Self { ground, recorder, charts, patience, wished: AtomicI64::default() }
+        Self { ground, recorder, charts, patience, asked: AtomicI64::default() }
     }
 }
 
@@ -253,7 +253,7 @@ impl Subject<'_> {
             self.theirs(&self.charts.old).await?;
         }
         if workload.begins_installed() {
-            self.wish(&Wish { more: &self.rules(workload), ..self.first() }).await?;
+            self.ask(&Asked { more: &self.rules(workload), ..self.first() }).await?;
             self.is_done().await?;
         }
         Ok(())
@@ -262,38 +262,38 @@ impl Subject<'_> {
     /// The rest, to its end.
     pub(super) async fn perform(&self, workload: Workload, operator: &Operator) -> Result<()> {
         let rules = self.rules(workload);
-        let first = Wish { more: &rules, ..self.first() };
-        let new = Wish { version: &self.charts.new, ..first };
+        let first = Asked { more: &rules, ..self.first() };
+        let new = Asked { version: &self.charts.new, ..first };
         match workload {
-            Workload::Install => self.wish(&first).await?,
-            Workload::Upgrade => self.wish(&new).await?,
+            Workload::Install => self.ask(&first).await?,
+            Workload::Upgrade => self.ask(&new).await?,
             Workload::ChangeDuringUpgrade => {
-                self.wish(&Wish { delay: 3, ..new }).await?;
+                self.ask(&Asked { delay: 3, ..new }).await?;
                 self.is_running("upgrade").await?;
-                self.wish(&Wish { greeting: "second", delay: 1, ..new }).await?;
+                self.ask(&Asked { greeting: "second", delay: 1, ..new }).await?;
             }
             Workload::InstallAndChange => return self.changed_in_sleep(&first, operator).await,
             Workload::UpgradeAndChange => return self.changed_in_sleep(&new, operator).await,
             Workload::Suspend => self.paused(&first, "True/ManuallySuspended").await?,
             Workload::Window => self.paused(&first, "True/MaintenanceWindow").await?,
-            Workload::Approval => self.approved(&Wish { greeting: "second", ..first }).await?,
+            Workload::Approval => self.approved(&Asked { greeting: "second", ..first }).await?,
             Workload::FailedInstall => {
-                self.wish(&Wish { more: BROKEN, ..first }).await?;
+                self.ask(&Asked { more: BROKEN, ..first }).await?;
                 return self.is_given_up().await;
             }
             Workload::FailedUpgrade => {
-                self.wish(&Wish { more: BROKEN, ..first }).await?;
+                self.ask(&Asked { more: BROKEN, ..first }).await?;
                 self.is_given_up().await?;
                 self.is("degraded", |instance| instance.says("Degraded") == "True/UpgradeFailed").await?;
-                self.wish(&new).await?;
+                self.ask(&new).await?;
             }
             Workload::HelmRepository => {
-                self.wish(&first).await?;
+                self.ask(&first).await?;
                 self.is_done().await?;
-                self.wish(&new).await?;
+                self.ask(&new).await?;
             }
             Workload::SourceRef => {
-                self.wish(&new).await?;
+                self.ask(&new).await?;
                 let waits = |instance: &Version| instance.says("Blocked") == "True/MissingChartSource";
                 self.is("blocked until the source has the version", waits).await?;
                 self.theirs(&self.charts.new).await?;
@@ -302,7 +302,7 @@ impl Subject<'_> {
                 return self.is_deleted_by(&workload.deletion()).await;
             }
             Workload::DeleteDuringInstall => {
-                self.wish(&Wish { delay: 4, ..first }).await?;
+                self.ask(&Asked { delay: 4, ..first }).await?;
                 self.is_running("install").await?;
                 return self.is_deleted().await;
             }
@@ -332,21 +332,21 @@ impl Subject<'_> {
     }
 
     /// A change that waits for the end of a pause, by the reason that is told meanwhile.
-    async fn paused(&self, first: &Wish<'_>, reason: &str) -> Result<()> {
-        let changed = Wish { greeting: "second", ..*first };
+    async fn paused(&self, first: &Asked<'_>, reason: &str) -> Result<()> {
+        let changed = Asked { greeting: "second", ..*first };
         let is_window = reason == "True/MaintenanceWindow";
         let more = if is_window { WINDOW } else { changed.more };
-        self.wish(&Wish { is_suspended: !is_window, more, ..changed }).await?;
+        self.ask(&Asked { is_suspended: !is_window, more, ..changed }).await?;
         self.is("paused, with the change waiting", |instance| {
             instance.says("Suspended") == reason && instance.says("Reconciling") == "True/ChangePending"
         })
         .await?;
-        self.wish(&changed).await
+        self.ask(&changed).await
     }
 
     /// A change that waits until somebody approves it.
-    async fn approved(&self, changed: &Wish<'_>) -> Result<()> {
-        self.wish(&Wish { more: APPROVALS, ..*changed }).await?;
+    async fn approved(&self, changed: &Asked<'_>) -> Result<()> {
+        self.ask(&Asked { more: APPROVALS, ..*changed }).await?;
         // What there is to approve is known when the chart's digest has been looked up.
         let asks = |instance: &Version| {
             let blocked = instance.condition("Blocked");
@@ -360,13 +360,13 @@ impl Subject<'_> {
         self.is("waiting for an approval", waits).await?;
         let claim = approval::claim_for(self.ground, &self.api().get("shop").await?)?;
         let more = format!("approvals: {{required: true, claim: '{claim}'}}");
-        self.wish(&Wish { more: &more, ..*changed }).await
+        self.ask(&Asked { more: &more, ..*changed }).await
     }
 
     /// A change that comes after another one is done, or while the process that was about it sleeps. Then another one
     /// carries it out before the sleeper wakes up with its plans of before.
-    async fn changed_in_sleep(&self, first: &Wish<'_>, operator: &Operator) -> Result<()> {
-        self.wish(first).await?;
+    async fn changed_in_sleep(&self, first: &Asked<'_>, operator: &Operator) -> Result<()> {
+        self.ask(first).await?;
         let done = async {
             self.is_done().await?;
             // Its last writes come after the instance was told to be done.
@@ -376,7 +376,7 @@ impl Subject<'_> {
             () = operator.sleeps() => {}
             done = done => done?,
         }
-        self.wish(&Wish { greeting: "second", ..*first }).await?;
+        self.ask(&Asked { greeting: "second", ..*first }).await?;
         self.is_done().await?;
         operator.wake()
     }
@@ -418,23 +418,23 @@ impl Subject<'_> {
         Ok(())
     }
 
-    pub(in super::super) fn first(&self) -> Wish<'_> {
-        Wish { version: &self.charts.old, greeting: "first", delay: 0, is_suspended: false, more: "" }
+    pub(in super::super) fn first(&self) -> Asked<'_> {
+        Asked { version: &self.charts.old, greeting: "first", delay: 0, is_suspended: false, more: "" }
     }
 
-    pub(in super::super) async fn wish(&self, wish: &Wish<'_>) -> Result<()> {
-        let instance: DynamicObject = serde_json::from_value(manifest(&self.ground.namespace, wish)?)?;
+    pub(in super::super) async fn ask(&self, asked: &Asked<'_>) -> Result<()> {
+        let instance: DynamicObject = serde_json::from_value(manifest(&self.ground.namespace, asked)?)?;
         let params = PatchParams { force: true, ..PatchParams::apply("lab") };
         let written = self.api().patch("shop", &params, &Patch::Apply(&instance)).await?;
-        self.wished.store(written.metadata.generation.unwrap_or_default(), Ordering::Relaxed);
+        self.asked.store(written.metadata.generation.unwrap_or_default(), Ordering::Relaxed);
         Ok(())
     }
 
     /// Everything that was asked for is there.
     pub(in super::super) async fn is_done(&self) -> Result<()> {
-        let wished = self.wished.load(Ordering::Relaxed);
+        let asked = self.asked.load(Ordering::Relaxed);
         self.is("Ready=True and at rest", |instance| {
-            instance.generation() == wished
+            instance.generation() == asked
                 && instance.says("Ready") == "True/HelmReleaseReady"
                 && instance.says("Reconciling") == "False/Stable"
                 // What runs is ready also while a change cannot go out.
@@ -445,9 +445,9 @@ impl Subject<'_> {
 
     /// Flux has failed at what was asked for, and tries no more.
     async fn is_given_up(&self) -> Result<()> {
-        let wished = self.wished.load(Ordering::Relaxed);
+        let asked = self.asked.load(Ordering::Relaxed);
         self.is("given up", |instance| {
-            instance.generation() == wished
+            instance.generation() == asked
                 && instance.says("Ready") == "False/HelmReleaseFailed"
                 && instance.says("Stalled") == "True/HelmReleaseFailed"
                 && instance.says("Reconciling") == "False/Stable"
@@ -501,8 +501,8 @@ impl Subject<'_> {
     }
 }
 
-fn manifest(namespace: &str, wish: &Wish<'_>) -> Result<Value> {
-    let replicas = i32::from(wish.delay > 0);
+fn manifest(namespace: &str, asked: &Asked<'_>) -> Result<Value> {
+    let replicas = i32::from(asked.delay > 0);
     let mut manifest = json!({
         "apiVersion": APPS,
         "kind": KIND,
@@ -511,16 +511,16 @@ fn manifest(namespace: &str, wish: &Wish<'_>) -> Result<Value> {
             "appRef": {"catalogId": NAME},
             "interval": "10s",
             "timeout": "40s",
-            "suspend": wish.is_suspended,
-            "chart": {"sourceType": "oci", "url": REGISTRY, "name": NAME, "version": wish.version,
+            "suspend": asked.is_suspended,
+            "chart": {"sourceType": "oci", "url": REGISTRY, "name": NAME, "version": asked.version,
                 "insecure": true},
             "release": {"name": "web", "namespace": namespace},
             "values": {"source": "inline", "inline":
-                {"greeting": wish.greeting, "replicas": replicas, "delay": wish.delay}},
+                {"greeting": asked.greeting, "replicas": replicas, "delay": asked.delay}},
         },
     });
-    if !wish.more.is_empty() {
-        let more: Value = serde_saphyr::from_str(wish.more)?;
+    if !asked.more.is_empty() {
+        let more: Value = serde_saphyr::from_str(asked.more)?;
         merge(&mut manifest, &json!({ "spec": more }));
     }
     Ok(manifest)
@@ -540,14 +540,14 @@ mod tests {
 
     #[test]
     fn what_a_workload_asks_for_more_is_part_of_the_spec_or_takes_something_out_of_it() {
-        let wish = |more| Wish { version: "1", greeting: "first", delay: 0, is_suspended: false, more };
-        let spec = |more| manifest("shop", &wish(more)).expect("a manifest")["spec"].clone();
+        let asked = |more| Asked { version: "1", greeting: "first", delay: 0, is_suspended: false, more };
+        let spec = |more| manifest("shop", &asked(more)).expect("a manifest")["spec"].clone();
         assert_eq!(spec("")["values"]["inline"]["replicas"], 0);
         assert_eq!(spec(BROKEN)["values"]["inline"]["replicas"], -1);
         assert_eq!(spec(BROKEN)["upgrade"]["retries"], 0);
         assert_eq!(spec("chart: {insecure: null}")["chart"].get("insecure"), None);
         assert!(spec(WINDOW)["maintenanceWindows"].is_array() && spec(APPROVALS)["approvals"].is_object());
         assert_eq!(spec(ORPHAN)["deletionPolicy"], "Orphan");
-        assert!(manifest("shop", &wish("{")).is_err());
+        assert!(manifest("shop", &asked("{")).is_err());
     }
 }

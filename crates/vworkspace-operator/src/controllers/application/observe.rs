@@ -174,7 +174,7 @@ pub(super) fn world(app: &ApplicationInstance, view: &View<'_>, controller: &App
     let raw = view.caches.raw(kinds.releases, &key);
     let policy = ObjectKey::namespaced(&controller.namespace, CATALOG_POLICY);
     World {
-        specs: children::flux_specs(app, controller.rules.default_service_account.as_deref()),
+        specs: specs(app, &controller.rules),
         chart: chart(source.present(), helm_chart.as_ref(), view, kinds),
         source,
         candidate: candidate.present().cloned(),
@@ -270,6 +270,14 @@ fn chart(
 }
 
 /// Only one that is known to be absent forbids nothing.
+/// Nobody asks for them once it is being deleted.
+fn specs(app: &ApplicationInstance, rules: &super::Rules) -> Result<Arc<FluxSpecs>, String> {
+    match app.metadata.deletion_timestamp {
+        Some(_) => Err("It is being deleted.".to_owned()),
+        None => children::flux_specs(app, rules.default_service_account.as_deref()),
+    }
+}
+
 fn catalog_policy(sight: Sight<ConfigMap>) -> CatalogPolicy {
     match sight {
         Sight::Present(policy) => CatalogPolicy::read(&policy.data.unwrap_or_default()),

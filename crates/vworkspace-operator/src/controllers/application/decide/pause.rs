@@ -56,13 +56,13 @@ impl Pause {
     }
 }
 
-/// In the order in which they are asked: the annotation comes first, because it forbids more.
+/// Of several pauses the annotation comes first, because it forbids more: see [`by_hand`].
 #[rustfmt::skip]
 pub(super) const RULES: &[Rule<Suspended>] = &[
-    rule(&[Suspended::Active], "the release could not be suspended, and goes on", |facts| {
+    rule(&[Suspended::Active], "the release could not be suspended, or whether it is suspended is not known", |facts| {
         Some(Verdict::This(Suspended::Active, facts.refused_pause.clone()?))
     }),
-    rule(&[Suspended::ManuallySuspended, Suspended::MaintenanceWindow, Suspended::ReconcilePaused, Suspended::OperationInProgress], "the release could not be resumed", |facts| {
+    rule(&[Suspended::ManuallySuspended, Suspended::MaintenanceWindow, Suspended::ReconcilePaused], "the release could not be resumed", |facts| {
         Some(Verdict::This(still(facts.app), facts.refused_end.clone()?))
     }),
     rule(&[Suspended::ReconcilePaused], "annotation `apps.vworkspace.io/reconcile` is `disabled`; only the status is written", |facts| {
@@ -174,7 +174,12 @@ pub(super) fn refused_end(app: &ApplicationInstance, world: &World, pause: Optio
 /// What was said of a pause that has not ended.
 pub(super) fn still(app: &ApplicationInstance) -> Suspended {
     let said = app.status.as_ref().and_then(|status| status.conditions.read::<Suspended>());
-    said.filter(|said| *said != Suspended::Active).unwrap_or(Suspended::ManuallySuspended)
+    match said {
+        Some(said @ (Suspended::MaintenanceWindow | Suspended::ReconcilePaused)) => said,
+        Some(Suspended::ManuallySuspended | Suspended::OperationInProgress | Suspended::Active) | None => {
+            Suspended::ManuallySuspended
+        }
+    }
 }
 
 /// What is wrong with a window of the spec.

@@ -1,9 +1,8 @@
 //! Whether the application answers, beyond what Flux knows.
 
-use conditions::Reason;
 use jiff::Timestamp;
 use operator_kit::{AnyPoll, Found, TemporaryWatch};
-use vworkspace_api::application_instance::{ApplicationInstance, Degraded, Ready};
+use vworkspace_api::application_instance::{ApplicationInstance, Degraded, MissingCertificate};
 
 use super::quoting::said;
 
@@ -132,16 +131,11 @@ pub(super) fn missing_certificate(
     app: &ApplicationInstance,
     world: &World,
     now: Timestamp,
-) -> Option<String> {
+) -> Option<MissingCertificate> {
     let certificates = match &world.certificates {
         Found::Objects(certificates) => certificates,
         Found::NotInstalled => return None,
-        Found::NotYet | Found::Unlisted(_) => {
-            let known = app.status.as_ref()?;
-            let ready = known.conditions.get(Ready::TYPE.name)?;
-            let waits = known.conditions.read() == Some(Ready::WaitingForCertificate);
-            return waits.then(|| ready.message.clone());
-        }
+        Found::NotYet | Found::Unlisted(_) => return app.status.as_ref()?.missing_certificate.clone(),
     };
     certificates
         .iter()

@@ -45,7 +45,7 @@ fn missing_certificate(facts: &Facts<'_>) -> Option<Verdict<Ready>> {
     if facts.state.failure().is_some_and(|failure| failure.then == Then::GivenUp) {
         return None;
     }
-    Some(Verdict::This(Ready::WaitingForCertificate, facts.certificate.clone()?))
+    Some(Verdict::This(Ready::WaitingForCertificate, facts.certificate.as_ref()?.message.clone()))
 }
 
 fn failed(facts: &Facts<'_>) -> Option<Verdict<Ready>> {

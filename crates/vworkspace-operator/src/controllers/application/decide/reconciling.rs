@@ -11,7 +11,7 @@ use super::status::{Facts, Rule, rule};
 /// In the order in which they are asked; the first that has something to say decides.
 #[rustfmt::skip]
 pub(super) const RULES: &[Rule<Reconciling>] = &[
-    rule(&[Reconciling::ChangePending], "the release could not be suspended, and goes on", not_paused),
+    rule(&[Reconciling::ChangePending], "the release could not be suspended, or whether it is suspended is not known", not_paused),
     rule(&[Reconciling::ChangePending], "the change waits: for a person, for the end of a pause, or because a child could not be written", waits),
     rule(&[Reconciling::ChartSourceSyncing], "Flux is fetching the chart, or tries to", fetching),
     rule(&[Reconciling::HelmReleaseInstalling, Reconciling::HelmReleaseUpgrading], "a Helm action runs, or will run again after a failure", acting),

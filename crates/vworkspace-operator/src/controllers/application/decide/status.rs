@@ -6,7 +6,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use tracing::debug;
 use vworkspace_api::application_instance::{
     ApplicationInstance, ApplicationInstanceStatus, AppliedChart, ApprovedChange, Blocked, Degraded,
-    Deleting, Endpoint, FluxComplaint, HelmReleaseRef, Ready, Reconciling, SuccessfulRelease,
+    Deleting, Endpoint, FluxComplaint, HelmReleaseRef, MissingCertificate, Ready, Reconciling,
+    SuccessfulRelease,
 };
 
 use super::Change;
@@ -35,7 +36,7 @@ pub(super) struct Facts<'a> {
     /// A Secret may be missing too: nobody knows yet.
     pub(super) is_secret_unseen: bool,
     /// The certificate that the application waits for.
-    pub(super) certificate: Option<String>,
+    pub(super) certificate: Option<MissingCertificate>,
     pub(super) checks: Checks,
     /// Not known while the chart has not been read.
     pub(super) warnings: Option<Warnings>,
@@ -69,15 +70,18 @@ const SECRET_AWAITED: &str = "A Secret that an ExternalSecret of the release pro
 pub(super) fn of(facts: &Facts<'_>) -> ApplicationInstanceStatus {
     let before = facts.app.status.clone().unwrap_or_default();
     let mut draft = Draft::next(before.conditions, moment(facts.app, facts.now));
-    for when in [
+    for (condition, when) in [
         draft.say_first(ready::RULES, facts),
         draft.say_first(reconciling::RULES, facts),
         draft.say_first(degraded::RULES, facts),
         draft.say_first(BLOCKED, facts),
         draft.say_first(pause::RULES, facts),
         draft.say_first(DELETING, facts),
-    ] {
-        debug!(when, "a rule applies");
+    ]
+    .into_iter()
+    .flatten()
+    {
+        debug!(condition, when, "a rule applies");
     }
     let mut status = ApplicationInstanceStatus { conditions: draft.finish(), ..before };
 
@@ -96,6 +100,7 @@ pub(super) fn of(facts: &Facts<'_>) -> ApplicationInstanceStatus {
         Some(AwaitedSecret::Promised(missing)) => Some(missing.clone()),
         Some(AwaitedSecret::OfValues(_)) | None => None,
     };
+    status.missing_certificate.clone_from(&facts.certificate);
     status.chart_warnings = facts.has_chart_warnings(&status);
     if facts.approved.is_some() {
         status.last_approved_change.clone_from(&facts.approved);
@@ -204,8 +209,10 @@ impl Facts<'_> {
     /// Whether the status tells warnings of the chart and no others.
     fn has_chart_warnings(&self, status: &ApplicationInstanceStatus) -> bool {
         let is_warned = status.conditions.read() == Some(Ready::HelmReleaseReadyWithWarnings);
-        let are_of_chart = self.warnings.as_ref().map_or(status.chart_warnings, |known| known.are_of_chart);
-        is_warned && are_of_chart
+        // What Ready says may be of before: then so are its warnings.
+        let is_new = matches!(self.state, ReleaseState::Released(_)) && !self.is_awaited();
+        let now = self.warnings.as_ref().filter(|_| is_new);
+        is_warned && now.map_or(status.chart_warnings, |known| known.are_of_chart)
     }
 
     /// Whether something has not been answered yet.
@@ -216,7 +223,8 @@ impl Facts<'_> {
 
 /// Forgets what was kept because it cannot be seen at every moment: nobody waits for it any more.
 pub(super) fn forget(status: &mut ApplicationInstanceStatus) {
-    (status.flux_complaint, status.missing_secret, status.chart_warnings) = (None, None, false);
+    (status.flux_complaint, status.missing_secret, status.missing_certificate) = (None, None, None);
+    status.chart_warnings = false;
 }
 
 pub(super) fn unblocked(history: History) -> Blocked {

@@ -340,6 +340,7 @@ fn differs(before: Option<&ApplicationInstanceStatus>, after: &ApplicationInstan
         open_window,
         flux_complaint,
         missing_secret,
+        missing_certificate,
         chart_warnings,
         sequence: _,
         last_reconcile_time: _,
@@ -357,6 +358,7 @@ fn differs(before: Option<&ApplicationInstanceStatus>, after: &ApplicationInstan
         || before.open_window != *open_window
         || before.flux_complaint != *flux_complaint
         || before.missing_secret != *missing_secret
+        || before.missing_certificate != *missing_certificate
         || before.chart_warnings != *chart_warnings
 }
 
@@ -377,6 +379,7 @@ fn as_read_back(status: &ApplicationInstanceStatus) -> ApplicationInstanceStatus
         open_window: status.open_window.clone(),
         flux_complaint: status.flux_complaint.clone(),
         missing_secret: status.missing_secret.clone(),
+        missing_certificate: status.missing_certificate.clone(),
         chart_warnings: status.chart_warnings,
         last_reconcile_time: status.last_reconcile_time.clone(),
     }

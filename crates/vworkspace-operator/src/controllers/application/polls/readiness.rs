@@ -32,7 +32,8 @@ impl Poll for ReadinessPoll {
     type Answer = Checked;
     type Context = ();
     const AT_ONCE: usize = 64;
-    const AT_ONCE_PER_NAMESPACE: usize = 8;
+    /// A namespace whose checks hang leaves half of the turns to the others.
+    const AT_ONCE_PER_NAMESPACE: usize = 32;
 
     async fn ask(&self, (): &(), before: Option<Checked>) -> Checked {
         after(before, probe::probe(&self.check, &self.to).await, self.threshold)

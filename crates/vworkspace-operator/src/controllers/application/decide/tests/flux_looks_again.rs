@@ -65,12 +65,12 @@ fn values_that_are_missing_are_missing_while_flux_looks_again() {
     let looks = [("Ready", "Unknown", "Progressing", "Fulfilling prerequisites")];
     release.status.conditions = says(&looks);
     release.status.observed_generation = -1;
-    let temporary_watches = world(fetched(&app, DIGEST_1_2), release);
-    let again = plan(&after(app.clone(), &first), &temporary_watches, noon());
+    let looking = world(fetched(&app, DIGEST_1_2), release);
+    let again = plan(&after(app.clone(), &first), &looking, noon());
     assert_conditions!(again, { Blocked: True/MissingSecret, Ready: False/WaitingForSecret });
     // What was said of another spec says nothing of this one.
     let changed = edited(after(app.clone(), &first), |app| app.spec.timeout = app.spec.interval);
-    let told = told(&plan(&changed, &temporary_watches, noon()));
+    let told = told(&plan(&changed, &looking, noon()));
     assert!(!told.iter().any(|said| said.contains("MissingSecret")), "{told:?}");
 }
 

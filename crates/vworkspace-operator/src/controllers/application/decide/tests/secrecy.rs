@@ -22,7 +22,7 @@ fn leaks(plan: &Plan<ApplicationInstanceStatus>) -> bool {
 }
 
 /// As it is handed over for an instance.
-fn as_ordered(app: &ApplicationInstance, mut release: HelmRelease) -> HelmRelease {
+fn with_desired_digests(app: &ApplicationInstance, mut release: HelmRelease) -> HelmRelease {
     let children = desired(app).children();
     release.spec = children.last().unwrap().at("/spec").unwrap().clone();
     release.metadata.annotations = new_release(app).metadata.annotations;
@@ -37,7 +37,7 @@ fn failed() -> (ApplicationInstance, World) {
     let handed_over = plan(&app, &known, noon());
     assert!(handed_over.status.secret_values, "said together with handing it over");
     let app = after(app, &handed_over);
-    let mut release = as_ordered(&app, released(&app, "1.2.0", DIGEST_1_2));
+    let mut release = with_desired_digests(&app, released(&app, "1.2.0", DIGEST_1_2));
     release.status.history[0].status = "failed".to_owned();
     release.status.conditions = says(&[
         ("Ready", "False", "UpgradeFailed", LEAK),
@@ -55,7 +55,7 @@ fn handed_over() -> (ApplicationInstance, World) {
     let (app, known) = failed();
     let app = inline(app);
     let app = after(app.clone(), &plan(&app, &known, noon()));
-    let mut release = as_ordered(&app, known.release.present().unwrap().clone());
+    let mut release = with_desired_digests(&app, known.release.present().unwrap().clone());
     release.metadata.generation = Some(2);
     (app, World { release: Sight::Present(release), ..known })
 }

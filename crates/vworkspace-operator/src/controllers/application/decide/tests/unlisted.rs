@@ -1,9 +1,9 @@
 //! Kinds that cannot be listed hide what they have, and nothing more.
 
-use vworkspace_api::application_instance::{Endpoint, Ready};
+use serde_json::json;
+use vworkspace_api::application_instance::Endpoint;
 
 use super::*;
-use crate::controllers::application::decide::status::moment;
 
 #[test]
 fn a_release_that_cannot_be_listed_is_not_taken_for_absent() {
@@ -52,15 +52,22 @@ fn what_was_seen_stays_said_while_it_cannot_be_listed() {
     assert_conditions!(plan(&app, &unseen, noon()), { Degraded: True/Drifted });
     assert_conditions!(plan(&app, &known, noon()), { Degraded: False/Recovered });
 
-    let mut waiting = app.clone();
-    let at = moment(&waiting, noon());
-    waiting.status.as_mut().unwrap().conditions.set(
-        Ready::WaitingForCertificate,
-        "web-tls is not issued",
-        at,
-    );
+    let certificate = serde_json::from_value(json!({"metadata": {"name": "web", "namespace": "shop"},
+        "spec": {"secretName": "web-tls", "issuerRef": {"name": "letsencrypt"}}}));
+    let issuing = World { certificates: Found::Objects(vec![certificate.unwrap()]), ..known.clone() };
+    let waiting = after(app.clone(), &plan(&app, &issuing, noon()));
     let unseen = World { certificates: Found::Unlisted("no".to_owned()), ..known.clone() };
     assert_conditions!(plan(&waiting, &unseen, noon()), { Ready: False/WaitingForCertificate });
+    // Something else that is reported first does not make it forgotten.
+    let Sight::Present(mut release) = known.release.clone() else { panic!("no release") };
+    release.status.conditions = says(&[
+        ("Ready", "False", "UpgradeFailed", "timed out"),
+        ("Released", "False", "UpgradeFailed", "timed out"),
+        ("Stalled", "True", "RetriesExceeded", "Failed to upgrade"),
+    ]);
+    let failed = plan(&waiting, &World { release: Sight::Present(release), ..unseen.clone() }, noon());
+    assert_conditions!(failed, { Ready: False/HelmReleaseFailed });
+    assert_conditions!(plan(&after(waiting.clone(), &failed), &unseen, noon()), { Ready: False/WaitingForCertificate });
     let none = World { certificates: Found::Objects(Vec::new()), ..known };
     assert_conditions!(plan(&waiting, &none, noon()), { Ready: True/HelmReleaseReady });
 }
