@@ -175,6 +175,7 @@ pub fn check<M: Model>(kind: &str, model: &M, schedules: u64) {
     assert!(failure.is_none(), "{}", failure.map(|failure| failure.to_string()).unwrap_or_default());
 }
 
+#[allow(clippy::panic)] // It is called by tests only, and a number that is misread would pass for a short run.
 fn number(name: &str, text: &str) -> u64 {
     text.parse().unwrap_or_else(|_| panic!("{name} is {text}; expected a number"))
 }

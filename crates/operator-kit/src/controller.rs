@@ -258,10 +258,10 @@ impl Watches {
 
     /// These objects can be found by these names, too.
     pub fn found_by<K>(&mut self, watched: Watched<K>, names: Names) {
-        if let Some(watch) = self.kinds.get_mut(watched.place) {
-            if !watch.names.iter().any(|known| std::ptr::fn_addr_eq(*known, names)) {
-                watch.names.push(names);
-            }
+        if let Some(watch) = self.kinds.get_mut(watched.place)
+            && !watch.names.iter().any(|known| std::ptr::fn_addr_eq(*known, names))
+        {
+            watch.names.push(names);
         }
     }
 

@@ -13,7 +13,10 @@ use crate::object::ObjectKey;
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
     waiting: HashMap<ObjectKey, Instant>,
-    order: BTreeSet<(Instant, ObjectKey)>,
+    /// What waits for its time.
+    later: BTreeSet<(Instant, ObjectKey)>,
+    /// What is due: how many are is asked at every turn, and counting them each time costs more than the rest of it.
+    due: BTreeSet<(Instant, ObjectKey)>,
     /// Being worked on, and when it is to come again.
     running: HashMap<ObjectKey, Option<Instant>>,
 }
@@ -29,19 +32,24 @@ impl Queue {
             if known <= at {
                 return;
             }
-            self.order.remove(&(known, key.clone()));
+            let place = (known, key.clone());
+            let _ = self.later.remove(&place) || self.due.remove(&place);
         }
         self.waiting.insert(key.clone(), at);
-        self.order.insert((at, key));
+        self.later.insert((at, key));
+    }
+
+    /// What is due by now.
+    fn advance(&mut self, now: Instant) {
+        while self.later.first().is_some_and(|(at, _)| *at <= now) {
+            self.due.extend(self.later.pop_first());
+        }
     }
 
     /// Takes the object that has been due for longest.
     pub(crate) fn pop(&mut self, now: Instant) -> Option<ObjectKey> {
-        let (at, _) = self.order.first()?;
-        if *at > now {
-            return None;
-        }
-        let (_, key) = self.order.pop_first()?;
+        self.advance(now);
+        let (_, key) = self.due.pop_first()?;
         self.waiting.remove(&key);
         self.running.insert(key.clone(), None);
         Some(key)
@@ -64,17 +72,19 @@ impl Queue {
     /// Forgets everything that waits.
     pub(crate) fn clear(&mut self) {
         self.waiting.clear();
-        self.order.clear();
+        self.later.clear();
+        self.due.clear();
     }
 
     /// When the next object is due.
     pub(crate) fn next_due(&self) -> Option<Instant> {
-        self.order.first().map(|(at, _)| *at)
+        self.due.first().or(self.later.first()).map(|(at, _)| *at)
     }
 
     /// How many are due and not yet worked on; an object that waits for its time is not late.
-    pub(crate) fn depth(&self, now: Instant) -> usize {
-        self.order.iter().take_while(|(at, _)| *at <= now).count()
+    pub(crate) fn depth(&mut self, now: Instant) -> usize {
+        self.advance(now);
+        self.due.len()
     }
 }
 

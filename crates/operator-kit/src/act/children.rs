@@ -2,9 +2,11 @@
 //! that one that comes late, from a process that has lost its lease, changes nothing.
 
 use kube::api::{
-    DeleteParams, DynamicObject, Patch, PatchParams, PostParams, Preconditions, PropagationPolicy,
+    DeleteParams, DynamicObject, ObjectMeta, Patch, PatchParams, PostParams, Preconditions,
+    PropagationPolicy, TypeMeta,
 };
-use serde_json::json;
+use serde::Serialize;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use tracing::{info, warn};
 
@@ -199,16 +201,27 @@ fn is_gone_already(error: &Error) -> bool {
     matches!(error, Error::Refused { fault: Fault::Gone | Fault::NotInstalled, .. })
 }
 
+/// A child as it is sent; what is in it may be much, and is not copied.
+#[derive(Debug, Serialize)]
+struct Body<'a> {
+    #[serde(flatten)]
+    types: Option<&'a TypeMeta>,
+    metadata: ObjectMeta,
+    #[serde(flatten)]
+    data: &'a Value,
+}
+
 /// What is sent, and under which name. A child that is there is written only if it is still as it was seen; one that is not
 /// only if nobody has made it meanwhile (see [`Product::creation_annotation`]).
-fn locked(
-    desired: &DynamicObject,
+fn locked<'a>(
+    desired: &'a DynamicObject,
     seen: Option<&Seen>,
     now: &str,
     manager: &str,
     product: Product,
-) -> (DynamicObject, String) {
-    let mut body = desired.clone();
+) -> (Body<'a>, String) {
+    let DynamicObject { types, metadata, data } = desired;
+    let mut body = Body { types: types.as_ref(), metadata: metadata.clone(), data };
     body.metadata.resource_version = seen.map(|seen| seen.version.clone());
     body.metadata.uid = seen.and_then(|seen| seen.uid.clone());
     let creation = match seen {

@@ -38,16 +38,16 @@ impl Task<'_> {
 
 /// Counts the writes of a status that changed more than messages: what order they had is known without a clock.
 const SEQUENCE: &str = "sequence";
+const CONDITIONS: &str = "conditions";
 
 /// The status as it is written, if it says something else than before.
 pub(super) fn next(current: &Value, desired: &Value, clocks: &[&str]) -> Option<Value> {
-    let known = current.get(SEQUENCE).and_then(Value::as_i64).unwrap_or_default();
-    let mut next = desired.clone();
-    let fields = next.as_object_mut()?;
-    fields.remove(SEQUENCE);
     if !differs(current, desired, clocks) {
         return None;
     }
+    let known = current.get(SEQUENCE).and_then(Value::as_i64).unwrap_or_default();
+    let mut next = desired.clone();
+    let fields = next.as_object_mut()?;
     let is_more = differs(&without_messages(current), &without_messages(desired), clocks);
     fields.insert(SEQUENCE.to_owned(), known.saturating_add(is_more.into()).into());
     Some(next)
@@ -69,19 +69,24 @@ fn without_messages(status: &Value) -> Value {
 /// we do not say are somebody else's.
 fn differs(current: &Value, desired: &Value, clocks: &[&str]) -> bool {
     let said = types(desired);
-    let told = |status: &Value| {
-        let mut told = status.as_object().cloned().unwrap_or_default();
-        told.retain(|key, value| key != SEQUENCE && !clocks.contains(&key.as_str()) && !value.is_null());
-        if let Some(conditions) = told.get_mut("conditions").and_then(Value::as_array_mut) {
-            conditions.retain(|condition| said.contains(&type_of(condition)));
+    let is_ours = |condition: &&Value| said.contains(&type_of(condition));
+    let is_same = |(name, one): (&String, &Value)| match (one, desired.get(name)) {
+        (Value::Array(one), Some(Value::Array(other))) if name == CONDITIONS => {
+            one.iter().filter(is_ours).eq(other.iter().filter(is_ours))
         }
-        told
+        (one, other) => Some(one) == other,
     };
-    told(current) != told(desired)
+    told(current, clocks).count() != told(desired, clocks).count() || !told(current, clocks).all(is_same)
+}
+
+/// The fields that say something.
+fn told<'a>(status: &'a Value, clocks: &'a [&str]) -> impl Iterator<Item = (&'a String, &'a Value)> + 'a {
+    let fields = status.as_object().into_iter().flatten();
+    fields.filter(|(name, value)| *name != SEQUENCE && !clocks.contains(&name.as_str()) && !value.is_null())
 }
 
 fn types(status: &Value) -> Vec<&str> {
-    status.get("conditions").and_then(Value::as_array).into_iter().flatten().map(type_of).collect()
+    status.get(CONDITIONS).and_then(Value::as_array).into_iter().flatten().map(type_of).collect()
 }
 
 fn type_of(condition: &Value) -> &str {
@@ -90,7 +95,7 @@ fn type_of(condition: &Value) -> &str {
 
 /// `Ready=False/Installing Reconciling=True/...`, for the log.
 fn summary(status: &Value) -> String {
-    let conditions = status.get("conditions").and_then(Value::as_array).into_iter().flatten();
+    let conditions = status.get(CONDITIONS).and_then(Value::as_array).into_iter().flatten();
     let text = |condition: &Value, field: &str| {
         condition.get(field).and_then(Value::as_str).unwrap_or_default().to_owned()
     };
