@@ -20,6 +20,9 @@ use serde::{Deserialize, Serialize};
 #[derive(CustomResource, Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[kube(group = "example.org", version = "v1", kind = "Notice", namespaced, status = "NoticeStatus")]
 struct NoticeSpec {
+    /// The namespace. A name of another shape would lead to another place of the API; another board would leave a copy behind.
+    #[schemars(regex(pattern = "^[a-z0-9-]{1,63}$"))]
+    #[schemars(extend("x-kubernetes-validations" = [{"rule": "self == oldSelf", "message": "board cannot be changed"}]))]
     board: String,
     text: String,
 }
@@ -58,12 +61,12 @@ impl Controller for Notices {
     }
 
     fn decide(&self, notice: &Notice, published: &Published, _: Timestamp) -> Plan<NoticeStatus> {
-        match (&notice.metadata.deletion_timestamp, published.present()) {
-            (Some(_), None) => Plan {
+        match (&notice.metadata.deletion_timestamp, published) {
+            (Some(_), Sight::Absent | Sight::NotInstalled) => Plan {
                 gone: vec![Absence::of::<ConfigMap>(place(notice))],
                 ..Plan::only_status(Finalizer::Release, says(notice, "Gone"))
             },
-            (Some(_), Some(copy)) => Plan {
+            (Some(_), Sight::Present(copy)) => Plan {
                 deletions: vec![Deletion::new::<ConfigMap>(
                     place(notice),
                     copy.uid().as_deref().unwrap_or_default(),
@@ -71,9 +74,13 @@ impl Controller for Notices {
                 )],
                 ..Plan::only_status(Finalizer::Hold, says(notice, "Going"))
             },
+            // Whether it is there cannot be seen, and nothing is concluded from that.
+            (_, Sight::Unknown(why) | Sight::Unreadable(why)) => {
+                Plan::only_status(Finalizer::Hold, says(notice, &format!("Unknown: {why}")))
+            }
             (None, found) => {
                 let wanted = copy(notice);
-                let is_up = found.is_some_and(|found| found.data == wanted.data);
+                let is_up = found.present().is_some_and(|found| found.data == wanted.data);
                 let said = says(notice, if is_up { "Published" } else { "Publishing" });
                 Plan { children: vec![Child::of(&wanted)], ..Plan::only_status(Finalizer::Hold, said) }
             }
