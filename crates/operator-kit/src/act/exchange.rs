@@ -35,7 +35,7 @@ pub(super) async fn find_listed(client: &Client, id: &ObjectId) -> kube::Result<
     let named = ListParams::default().fields(&format!("metadata.name={}", id.key.name));
     let listed = request(id).list_metadata(&named).map_err(kube::Error::BuildRequest)?;
     let text = client.request_text(listed).await?;
-    let page: Page = serde_json::from_str(&text).map_err(kube::Error::SerdeError)?;
+    let page: Page<'_> = serde_json::from_str(&text).map_err(kube::Error::SerdeError)?;
     let Some(item) = page.items.iter().flatten().next() else { return Ok(None) };
     Incoming::read(item.get()).map(|incoming| Some(incoming.head.metadata)).map_err(kube::Error::SerdeError)
 }

@@ -16,9 +16,10 @@ const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// A part of a list. What it lists is read one by one.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Page {
+pub(crate) struct Page<'a> {
     pub(crate) metadata: ListMeta,
-    pub(crate) items: Option<Vec<Box<RawValue>>>,
+    #[serde(borrow)]
+    pub(crate) items: Option<Vec<&'a RawValue>>,
 }
 
 /// What came in.

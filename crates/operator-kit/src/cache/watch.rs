@@ -144,7 +144,9 @@ impl KindWatch {
         };
         self.cache.begin_list(&self.part);
         let version = loop {
-            let Page { metadata, items } = self.page(client, &params).await?;
+            let text = self.page(client, &params).await?;
+            let page = serde_json::from_str(&text).map_err(|error| Failed::unreadable(&error))?;
+            let Page { metadata, items } = page;
             for item in items.unwrap_or_default() {
                 let item = Incoming::read(item.get()).map_err(|error| Failed::unreadable(&error))?;
                 self.cache.list_item(&self.part, &item);
@@ -237,15 +239,14 @@ impl KindWatch {
     }
 
     /// One page of a list, metadata only if that is all that is wanted.
-    async fn page(&self, client: &Client, params: &ListParams) -> Result<Page, Failed> {
+    async fn page(&self, client: &Client, params: &ListParams) -> Result<String, Failed> {
         let request = match self.selection.depth {
             Depth::Whole => self.request().list(params),
             Depth::Metadata => self.request().list_metadata(params),
         };
         let request = request.map_err(kube::Error::BuildRequest)?;
         // Read by ourselves, one by one: see `Incoming`.
-        let text = in_time(client.request_text(request)).await?;
-        serde_json::from_str(&text).map_err(|error| Failed::unreadable(&error))
+        in_time(client.request_text(request)).await
     }
 
     /// What happens after a version, likewise, line by line.

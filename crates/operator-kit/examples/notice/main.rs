@@ -3,6 +3,9 @@
 //! A `Notice` is published as a ConfigMap in another namespace. Two notices may name the same namespace, so that namespace is
 //! their lane: they are worked on one after the other, and the second sees what the first has written.
 
+#[cfg(test)]
+mod explored;
+
 use std::error::Error;
 
 use jiff::Timestamp;
@@ -61,30 +64,7 @@ impl Controller for Notices {
     }
 
     fn decide(&self, notice: &Notice, published: &Published, _: Timestamp) -> Plan<NoticeStatus> {
-        match (&notice.metadata.deletion_timestamp, published) {
-            (Some(_), Sight::Absent | Sight::NotInstalled) => Plan {
-                gone: vec![Absence::of::<ConfigMap>(place(notice))],
-                ..Plan::only_status(Finalizer::Release, says(notice, "Gone"))
-            },
-            (Some(_), Sight::Present(copy)) => Plan {
-                deletions: vec![Deletion::new::<ConfigMap>(
-                    place(notice),
-                    copy.uid().as_deref().unwrap_or_default(),
-                    Dependents::GoToo,
-                )],
-                ..Plan::only_status(Finalizer::Hold, says(notice, "Going"))
-            },
-            // Whether it is there cannot be seen, and nothing is concluded from that.
-            (_, Sight::Unknown(why) | Sight::Unreadable(why)) => {
-                Plan::only_status(Finalizer::Hold, says(notice, &format!("Unknown: {why}")))
-            }
-            (None, found) => {
-                let wanted = copy(notice);
-                let is_up = found.present().is_some_and(|found| found.data == wanted.data);
-                let said = says(notice, if is_up { "Published" } else { "Publishing" });
-                Plan { children: vec![Child::of(&wanted)], ..Plan::only_status(Finalizer::Hold, said) }
-            }
-        }
+        plan(notice, published)
     }
 
     fn unreadable(&self, unreadable: Unreadable<'_, NoticeStatus>, _: Timestamp) -> NoticeStatus {
@@ -93,6 +73,33 @@ impl Controller for Notices {
             observed_generation: unreadable.generation,
             says,
             ..unreadable.status.unwrap_or_default()
+        }
+    }
+}
+
+fn plan(notice: &Notice, published: &Published) -> Plan<NoticeStatus> {
+    match (&notice.metadata.deletion_timestamp, published) {
+        (Some(_), Sight::Absent | Sight::NotInstalled) => Plan {
+            gone: vec![Absence::of::<ConfigMap>(place(notice))],
+            ..Plan::only_status(Finalizer::Release, says(notice, "Gone"))
+        },
+        (Some(_), Sight::Present(copy)) => Plan {
+            deletions: vec![Deletion::new::<ConfigMap>(
+                place(notice),
+                copy.uid().as_deref().unwrap_or_default(),
+                Dependents::GoToo,
+            )],
+            ..Plan::only_status(Finalizer::Hold, says(notice, "Going"))
+        },
+        // Whether it is there cannot be seen, and nothing is concluded from that.
+        (_, Sight::Unknown(why) | Sight::Unreadable(why)) => {
+            Plan::only_status(Finalizer::Hold, says(notice, &format!("Unknown: {why}")))
+        }
+        (None, found) => {
+            let wanted = copy(notice);
+            let is_up = found.present().is_some_and(|found| found.data == wanted.data);
+            let said = says(notice, if is_up { "Published" } else { "Publishing" });
+            Plan { children: vec![Child::of(&wanted)], ..Plan::only_status(Finalizer::Hold, said) }
         }
     }
 }
