@@ -30,6 +30,7 @@ pub(super) async fn measure(bench: &Bench, count: usize) -> Result<Vec<Row>> {
     let since = Timestamp::now();
     let took = until_released(cluster, &ours, instances::create(cluster, &ours)).await?;
     bench.settle(&operator).await?;
+    let busy = operator.cpu_seconds()?;
     let requests = asked_per_instance(bench, since, count)?;
     let last = ours.last().context("no instances")?;
     let sample = Sample::of(cluster, last).await?;
@@ -49,6 +50,8 @@ pub(super) async fn measure(bench: &Bench, count: usize) -> Result<Vec<Row>> {
     Ok(vec![
         Row::at_most("new instances at once to their HelmReleases, same requests replayed", 1.5, "x", ratio)
             .because(format!("{count} instances, {detail}")),
+        Row::at_most("processor for 1,000 new instances at once", 2.0, "s", busy)
+            .because(format!("{count} instances, from the start of the process on")),
     ])
 }
 
