@@ -6,13 +6,17 @@ use std::sync::Arc;
 use kube::ResourceExt;
 use kube::api::ObjectMeta;
 use operator_kit::{Child, Deletion, Dependents, ObjectKey};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value, json, to_value};
 use vworkspace_api::application_instance::{
     AfterFailedInstall, AfterFailedUpgrade, ApplicationInstance, Chart, ChartSource, ChartSourceKind,
     ChartSourceRef, DriftMode, ReleaseIdentity, SourceType, Values, ValuesSource,
 };
 
 use super::INSTANCE_LABEL;
+use crate::external::flux::specs::{
+    Action, ChartTemplate, DriftDetection, HelmReleaseSpec, HelmRepositorySpec, LayerSelector, OciReference,
+    OciRepositorySpec, Reference, ReleaseChart, Remediation, SourceSecrets, Test, Uninstall, ValuesReference,
+};
 use crate::external::flux::{HelmRelease, HelmRepository, OciRepository, Source};
 
 /// Says on a child which change of the spec it carries, so that one that waits is told apart from one that is handed over.
@@ -268,69 +272,95 @@ impl<'a> Parts<'a> {
     /// Nothing if somebody else keeps the source.
     fn source_spec(&self) -> Option<Value> {
         let ChartSource::Url(source_type, url) = self.source else { return None };
-        let chart = self.chart;
-        let interval = self.app.spec.interval;
+        let (chart, interval) = (self.chart, self.app.spec.interval);
+        let secrets = SourceSecrets {
+            secret_ref: chart.secret_ref.as_ref(),
+            cert_secret_ref: chart.cert_secret_ref.as_ref(),
+        };
         let spec = match source_type {
-            SourceType::Helm => json!({"interval": interval, "url": url}),
-            SourceType::Oci => json!({
-                "interval": interval,
-                "url": oci_url(url, &chart.name),
-                "ref": {"tag": oci_tag(&chart.version)},
-                "layerSelector": {"mediaType": CHART_LAYER, "operation": "copy"},
-                "insecure": chart.insecure.then_some(true),
+            SourceType::Helm => to_value(HelmRepositorySpec { interval, url, secrets }),
+            SourceType::Oci => to_value(OciRepositorySpec {
+                interval,
+                url: oci_url(url, &chart.name),
+                reference: OciReference { tag: oci_tag(&chart.version) },
+                layer_selector: LayerSelector { media_type: CHART_LAYER, operation: "copy" },
+                insecure: chart.insecure,
+                secrets,
             }),
         };
-        let secrets = json!({"secretRef": chart.secret_ref, "certSecretRef": chart.cert_secret_ref});
-        Some(without_nulls(merged(spec, secrets)))
+        Some(spec.unwrap_or_default())
     }
 
     fn release_spec(&self, default_account: Option<&str>) -> Value {
         let spec = &self.app.spec;
         let (install, upgrade) = (&spec.install, &spec.upgrade);
-        let chart = match self.source_kind() {
-            ChartSourceKind::OciRepository => {
-                json!({"chartRef": {"kind": "OCIRepository", "name": self.source_name()}})
-            }
-            ChartSourceKind::HelmRepository => json!({"chart": {"spec": {
-                "chart": self.chart.name, "version": self.chart.version, "interval": spec.interval,
-                "sourceRef": {"kind": "HelmRepository", "name": self.source_name()}}}}),
+        let (remediates, strategy) = match upgrade.on_failure {
+            AfterFailedUpgrade::Rollback => (true, Some("rollback")),
+            AfterFailedUpgrade::Uninstall => (true, Some("uninstall")),
+            AfterFailedUpgrade::Keep => (false, None),
         };
-        let upgrade_remediation = match upgrade.on_failure {
-            AfterFailedUpgrade::Rollback => {
-                json!({"retries": upgrade.retries, "remediateLastFailure": true, "strategy": "rollback"})
-            }
-            AfterFailedUpgrade::Uninstall => {
-                json!({"retries": upgrade.retries, "remediateLastFailure": true, "strategy": "uninstall"})
-            }
-            AfterFailedUpgrade::Keep => json!({"retries": 0, "remediateLastFailure": false}),
-        };
-        let rules = json!({
-            "interval": spec.interval,
-            "timeout": spec.timeout,
-            "releaseName": self.release.name,
-            "serviceAccountName": spec.service_account_name.as_deref().or(default_account),
-            "install": {"timeout": install.timeout, "remediation": {
-                "retries": install.retries,
-                "remediateLastFailure": install.on_failure == AfterFailedInstall::Uninstall}},
-            "upgrade": {"timeout": upgrade.timeout, "remediation": upgrade_remediation,
-                "cleanupOnFail": upgrade.cleanup_on_failure.then_some(true)},
-            "rollback": {"timeout": upgrade.rollback_timeout,
-                "cleanupOnFail": upgrade.cleanup_on_failure.then_some(true)},
+        let values = spec.values.as_ref();
+        let written = HelmReleaseSpec {
+            interval: spec.interval,
+            timeout: spec.timeout,
+            release_name: &self.release.name,
+            service_account_name: spec.service_account_name.as_deref().or(default_account),
+            chart: self.release_chart(),
+            install: Action {
+                timeout: install.timeout,
+                remediation: Some(Remediation {
+                    retries: install.retries,
+                    remediate_last_failure: install.on_failure == AfterFailedInstall::Uninstall,
+                    strategy: None,
+                }),
+                cleanup_on_fail: false,
+            },
+            upgrade: Action {
+                timeout: upgrade.timeout,
+                remediation: Some(Remediation {
+                    retries: if remediates { upgrade.retries } else { 0 },
+                    remediate_last_failure: remediates,
+                    strategy,
+                }),
+                cleanup_on_fail: upgrade.cleanup_on_failure,
+            },
+            rollback: Action {
+                timeout: upgrade.rollback_timeout,
+                remediation: None,
+                cleanup_on_fail: upgrade.cleanup_on_failure,
+            },
             // The application's workloads stay until their pods are gone, so that we know when everything is.
-            "uninstall": {"timeout": spec.uninstall.timeout, "deletionPropagation": "foreground",
-                "disableHooks": spec.uninstall.disable_hooks.then_some(true)},
-            "test": spec.tests.enabled.then(|| json!({"enable": true, "timeout": spec.tests.timeout,
-                "ignoreFailures": spec.tests.ignore_failures.then_some(true)})),
-            "driftDetection": self.drift_detection(),
-        });
-        // Values are the user's own: a null in them means something to Helm.
-        merged(without_nulls(merged(rules, chart)), spec.values.as_ref().map_or(json!({}), values))
+            uninstall: Uninstall {
+                timeout: spec.uninstall.timeout,
+                deletion_propagation: "foreground",
+                disable_hooks: spec.uninstall.disable_hooks,
+            },
+            test: spec.tests.enabled.then_some(Test {
+                enable: true,
+                timeout: spec.tests.timeout,
+                ignore_failures: spec.tests.ignore_failures,
+            }),
+            drift_detection: (spec.drift_detection.mode == DriftMode::Report)
+                .then_some(DriftDetection { mode: "warn", ignore: &spec.drift_detection.ignore }),
+            values: values.and_then(inline_values),
+            values_from: values.and_then(values_from),
+        };
+        to_value(written).unwrap_or_default()
     }
 
-    fn drift_detection(&self) -> Option<Value> {
-        let drift = &self.app.spec.drift_detection;
-        let ignore = (!drift.ignore.is_empty()).then_some(&drift.ignore);
-        (drift.mode == DriftMode::Report).then(|| json!({"mode": "warn", "ignore": ignore}))
+    fn release_chart(&self) -> ReleaseChart<'a> {
+        let name = self.source_name();
+        match self.source_kind() {
+            ChartSourceKind::OciRepository => ReleaseChart::Ref(Reference { kind: "OCIRepository", name }),
+            ChartSourceKind::HelmRepository => ReleaseChart::Template {
+                spec: ChartTemplate {
+                    chart: &self.chart.name,
+                    version: &self.chart.version,
+                    interval: self.app.spec.interval,
+                    source_ref: Reference { kind: "HelmRepository", name },
+                },
+            },
+        }
     }
 }
 
@@ -441,43 +471,18 @@ fn oci_url(url: &str, chart: &str) -> String {
     if url.ends_with(&format!("/{chart}")) { url } else { format!("{url}/{chart}") }
 }
 
+fn inline_values(values: &Values) -> Option<&Map<String, Value>> {
+    values.inline.as_ref().filter(|_| values.source == ValuesSource::Inline)
+}
+
 /// Secrets are named, never read.
-fn values(values: &Values) -> Value {
-    let from = |kind: &str, reference: Option<&vworkspace_api::application_instance::KeyRef>| {
-        reference.map_or(json!({}), |reference| {
-            json!({"valuesFrom": [{"kind": kind, "name": reference.name, "valuesKey": reference.key}]})
-        })
+fn values_from(values: &Values) -> Option<[ValuesReference<'_>; 1]> {
+    let (kind, reference) = match values.source {
+        ValuesSource::Inline => return None,
+        ValuesSource::SecretRef => ("Secret", values.secret_ref.as_ref()?),
+        ValuesSource::ConfigMapRef => ("ConfigMap", values.config_map_ref.as_ref()?),
     };
-    match values.source {
-        ValuesSource::Inline => {
-            values.inline.as_ref().map_or(json!({}), |inline| json!({ "values": inline }))
-        }
-        ValuesSource::SecretRef => from("Secret", values.secret_ref.as_ref()),
-        ValuesSource::ConfigMapRef => from("ConfigMap", values.config_map_ref.as_ref()),
-    }
-}
-
-fn merged(one: Value, other: Value) -> Value {
-    match (one, other) {
-        (Value::Object(mut one), Value::Object(other)) => {
-            one.extend(other);
-            Value::Object(one)
-        }
-        (one, _) => one,
-    }
-}
-
-/// Leaves out what is not set; blocks that are empty then go too.
-fn without_nulls(value: Value) -> Value {
-    let Value::Object(fields) = value else {
-        return value;
-    };
-    let kept: Map<String, Value> = fields
-        .into_iter()
-        .map(|(key, value)| (key, without_nulls(value)))
-        .filter(|(_, value)| !value.is_null() && value.as_object().is_none_or(|block| !block.is_empty()))
-        .collect();
-    Value::Object(kept)
+    Some([ValuesReference { kind, name: &reference.name, values_key: &reference.key }])
 }
 
 #[cfg(test)]

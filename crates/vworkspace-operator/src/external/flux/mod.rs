@@ -2,6 +2,7 @@
 
 mod helm_release;
 mod source;
+pub(crate) mod specs;
 
 pub(crate) use crate::external::{ForeignCondition as FluxCondition, condition, is_true};
 pub(crate) use helm_release::{HelmRelease, Snapshot};

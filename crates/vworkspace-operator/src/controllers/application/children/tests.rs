@@ -165,3 +165,53 @@ fn a_null_in_values_reaches_helm() {
         Some(serde_json::from_value(json!({"source": "inline", "inline": {"a": null}})).unwrap());
     assert_eq!(*desired(&app).children()[1].at("/spec/values").unwrap(), json!({"a": null}));
 }
+
+/// An instance that sets everything that Flux is given.
+fn with_everything() -> ApplicationInstance {
+    let mut app = instance();
+    let spec = json!({
+        "interval": "1m", "timeout": "7m", "serviceAccountName": "deployer",
+        "install": {"timeout": "1m", "retries": 2, "onFailure": "Uninstall"},
+        "upgrade": {"timeout": "2m", "retries": 3, "onFailure": "Rollback", "rollbackTimeout": "3m", "cleanupOnFailure": true},
+        "uninstall": {"timeout": "4m", "disableHooks": true},
+        "tests": {"enabled": true, "timeout": "5m", "ignoreFailures": true},
+        "driftDetection": {"mode": "Report", "ignore": [{"paths": ["/spec/replicas"], "target": {"kind": "Deployment"}}]},
+    });
+    let mut whole = serde_json::to_value(&app.spec).unwrap();
+    whole.as_object_mut().unwrap().extend(spec.as_object().unwrap().clone());
+    let chart = json!({"secretRef": {"name": "login"}, "certSecretRef": {"name": "ca"}, "insecure": true});
+    whole["chart"].as_object_mut().unwrap().extend(chart.as_object().unwrap().clone());
+    app.spec = serde_json::from_value(whole).unwrap();
+    app
+}
+
+/// The whole specs: what is left out matters as much as what is there, and a change of it is a change of every release.
+#[test]
+fn flux_is_given_exactly_this() {
+    let mut of_a_repository = with_everything();
+    let chart = of_a_repository.spec.chart.as_mut().unwrap();
+    (chart.source_type, chart.insecure) = (Some(SourceType::Helm), false);
+    chart.url = Some("https://charts.example.org".to_owned());
+    of_a_repository.spec.upgrade.on_failure = AfterFailedUpgrade::Keep;
+    let cases = [
+        ("the least", instance()),
+        ("everything", with_everything()),
+        ("everything, of a HelmRepository", of_a_repository),
+    ];
+    let given = cases.map(|(name, app)| {
+        let desired = desired(&app);
+        let specs = desired.children().iter().map(|child| child.at("/spec").cloned()).collect::<Vec<_>>();
+        (name, json!({"specs": specs, "change": desired.change()}))
+    });
+    let given = serde_json::to_string_pretty(&BTreeMap::from(given)).unwrap() + "\n";
+    let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("src/controllers/application/children/given_to_flux.json");
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::write(&file, &given).unwrap();
+    }
+    let recorded = std::fs::read_to_string(&file).unwrap();
+    assert_eq!(
+        given, recorded,
+        "every release changes with it; if that is meant: UPDATE=1 cargo test flux_is_given"
+    );
+}
