@@ -5,9 +5,11 @@ use std::collections::HashMap;
 use std::fmt::{self, Debug, Formatter};
 use std::hash::Hash;
 use std::marker::PhantomData;
+use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use futures::FutureExt;
 use tokio::sync::{Semaphore, SemaphorePermit, mpsc};
 use tokio::time::sleep;
 use tokio_util::task::AbortOnDropHandle;
@@ -16,6 +18,9 @@ use tracing::error;
 use crate::beside::Beside;
 use crate::driver::Trigger;
 use crate::object::ObjectKey;
+
+/// Until a poll that has panicked is asked again.
+const AFTER_DEATH: Duration = Duration::from_mins(5);
 
 /// A question about the world outside the API server.
 pub trait Poll: Clone + Debug + Eq + Hash + Send + Sync + 'static {
@@ -194,7 +199,12 @@ impl<P: Poll> Running<P> {
         let task = async move {
             loop {
                 let before = known.lock().unwrap_or_else(PoisonError::into_inner).clone();
-                let answer = asking.ask(&poll, namespace.as_deref(), before.clone()).await;
+                let asked = AssertUnwindSafe(asking.ask(&poll, namespace.as_deref(), before.clone()));
+                let Ok(answer) = asked.catch_unwind().await else {
+                    error!(?poll, "a poll died");
+                    sleep(AFTER_DEATH).await;
+                    continue;
+                };
                 let pause = poll.again_after(&answer);
                 let is_news = before.as_ref() != Some(&answer);
                 *known.lock().unwrap_or_else(PoisonError::into_inner) = Some(answer);
@@ -362,5 +372,37 @@ mod tests {
         assert_eq!(AnyPoll::from(Slow(1)), Slow(1).into());
         assert_ne!(AnyPoll::from(Slow(1)), Slow(2).into());
         assert_ne!(AnyPoll::from(Slow(1)), Count.into());
+    }
+
+    /// Panics when it is asked for the first time.
+    #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+    struct Dying;
+
+    impl Poll for Dying {
+        type Answer = u8;
+        type Context = Mutex<u8>;
+        const AT_ONCE: usize = 1;
+        const AT_ONCE_PER_NAMESPACE: usize = 1;
+
+        async fn ask(&self, count: &Mutex<u8>, _: Option<u8>) -> u8 {
+            let mut count = count.lock().unwrap_or_else(PoisonError::into_inner);
+            *count += 1;
+            assert_ne!(*count, 1, "a mistake in a poll");
+            *count
+        }
+
+        fn again_after(&self, _: &u8) -> Option<Duration> {
+            None
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_poll_that_panics_is_asked_again_later() {
+        let (triggers, mut triggered) = mpsc::unbounded_channel();
+        let mut polls = Polls::new(triggers);
+        let dying = polls.declare::<Dying>(Mutex::new(0));
+        polls.want(&ObjectKey::namespaced("shop", "web"), &[Dying.into()]);
+        triggered.recv().await.unwrap();
+        assert_eq!(polls.answer(dying, &Dying), Some(2));
     }
 }
