@@ -73,7 +73,7 @@ pub(crate) struct Driver<C: Controller> {
 /// Who has just begun to lead has written nothing yet, so it waits for nothing. But its caches may be of different ages: an
 /// object whose status is newer than what is seen of its children must not be judged by them. Caches that are behind catch
 /// up within this time, and in a cluster where nothing happens they never do.
-const FIRST_MOMENT: Duration = Duration::from_secs(2);
+const FIRST_MOMENT: Duration = Duration::from_secs(5);
 
 /// Whether this process has led for longer than [`FIRST_MOMENT`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
