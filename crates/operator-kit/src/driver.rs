@@ -70,18 +70,6 @@ pub(crate) struct Driver<C: Controller> {
     pub(crate) shared: Shared,
 }
 
-/// Who has just begun to lead has written nothing yet, so it waits for nothing. But its caches may be of different ages: an
-/// object whose status is newer than what is seen of its children must not be judged by them. Caches that are behind catch
-/// up within this time, and in a cluster where nothing happens they never do.
-const FIRST_MOMENT: Duration = Duration::from_secs(5);
-
-/// Whether this process has led for longer than [`FIRST_MOMENT`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum TermAge {
-    New,
-    Old,
-}
-
 /// When to look at an object again.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Next {
@@ -113,7 +101,6 @@ struct Desk {
     lanes: Lanes,
     running: JoinSet<Reconciled>,
     jobs: HashMap<Id, Job>,
-    leads_since: Option<Instant>,
 }
 
 impl<C: Controller> Driver<C> {
@@ -126,7 +113,6 @@ impl<C: Controller> Driver<C> {
             let is_leading = *leading.borrow_and_update();
             if is_leading {
                 if !was_leading {
-                    desk.leads_since = Some(Instant::now());
                     // What happened before this moment was kept by nobody.
                     driver.take(&mut desk.queue, Trigger::Everything);
                 }
@@ -201,14 +187,10 @@ impl<C: Controller> Driver<C> {
                 memory.expectations.extend(others);
             }
             let (driver, object, id) = (Arc::clone(self), key.clone(), reconcile_id());
-            let term = match desk.leads_since {
-                Some(since) if since.elapsed() < FIRST_MOMENT => TermAge::New,
-                _ => TermAge::Old,
-            };
             let span = info_span!("reconcile", controller = C::NAME, object = %key, reconcile_id = id);
             let task = desk
                 .running
-                .spawn(async move { driver.run_reconcile(object, memory, &id, term).instrument(span).await });
+                .spawn(async move { driver.run_reconcile(object, memory, &id).instrument(span).await });
             desk.jobs.insert(task.id(), Job { key, lane, awaited });
         }
     }
@@ -252,22 +234,16 @@ impl<C: Controller> Driver<C> {
     }
 
     /// One reconcile of one object, which is counted.
-    async fn run_reconcile(&self, key: ObjectKey, mut memory: Memory, id: &str, term: TermAge) -> Reconciled {
+    async fn run_reconcile(&self, key: ObjectKey, mut memory: Memory, id: &str) -> Reconciled {
         let started = Instant::now();
-        let (ended, next) = self.reconcile(&key, &mut memory, id, term).await;
+        let (ended, next) = self.reconcile(&key, &mut memory, id).await;
         let took = started.elapsed();
         self.shared.metrics.reconciled(C::NAME, ended, took);
         debug!(outcome = ?ended, took_ms = took.as_millis(), "reconciled");
         Reconciled { memory, next }
     }
 
-    async fn reconcile(
-        &self,
-        key: &ObjectKey,
-        memory: &mut Memory,
-        id: &str,
-        term: TermAge,
-    ) -> (Ended, Next) {
+    async fn reconcile(&self, key: &ObjectKey, memory: &mut Memory, id: &str) -> (Ended, Next) {
         let Some(kept) = self.own.get(key) else {
             self.temporary_watches.want(key, &[]);
             self.polls.want(key, &[]);
@@ -297,10 +273,6 @@ impl<C: Controller> Driver<C> {
             let pause = if C::LANE.is_some() { LOOK_AGAIN_IN_LANE } else { LOOK_AGAIN };
             tell_awaited(awaited, pause);
             return (Ended::Waiting, Next::By(Instant::now() + pause));
-        }
-        if term == TermAge::New && self.caches.is_any_behind(&object) {
-            debug!("waiting for a moment: what is watched of its children is older than the object");
-            return (Ended::Waiting, Next::By(Instant::now() + LOOK_AGAIN_IN_LANE));
         }
         let typed: C::Object = match kept.read() {
             Ok(typed) => typed,

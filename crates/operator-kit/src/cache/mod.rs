@@ -17,7 +17,6 @@ pub(crate) use kept::Kept;
 pub(crate) use kind::{KindCache, Listed, Part, Past, Progress};
 
 use crate::controller::Watched;
-use crate::freshness::version_number;
 use crate::object::{ObjectId, ObjectKey, plural_name, resource_of};
 
 /// What a cache knows of an object.
@@ -198,18 +197,6 @@ impl Caches {
         self.written(&id.resource).or_else(holding)
     }
 
-    /// Whether a cache of what the controller writes has not come as far as this version of its own object.
-    pub(crate) fn is_any_behind(&self, own: &DynamicObject) -> bool {
-        let version = own.metadata.resource_version.as_deref().and_then(version_number);
-        let key = ObjectKey::of(own);
-        let is_behind = |known: &Declared| {
-            known.is_written
-                && known.cache.progress_at(&key) == Progress::Synced
-                && version.is_some_and(|version| known.cache.age(&key).newest < version)
-        };
-        self.0.iter().any(is_behind)
-    }
-
     /// Whether the controller has declared objects of this kind.
     pub(crate) fn is_declared(&self, resource: &ApiResource) -> bool {
         self.0.iter().any(|known| known.resource == *resource)
@@ -276,26 +263,6 @@ mod tests {
         // What is written is looked for among the children, whatever else is watched of their kind.
         let written = caches.written(&resource_of::<ConfigMap>()).unwrap();
         assert!(written.get(&key("child")).is_some() && written.get(&key("policy")).is_none());
-    }
-
-    #[test]
-    fn a_cache_is_behind_an_object_that_is_newer_than_all_it_has_seen() {
-        let declared =
-            |is_written| Declared { resource: resource_of::<ConfigMap>(), is_written, cache: cache("child") };
-        let own = |version: &str| -> DynamicObject {
-            serde_json::from_value(
-                json!({"metadata": {"name": "web", "namespace": "shop", "resourceVersion": version}}),
-            )
-            .unwrap()
-        };
-        let children = Caches::new(vec![declared(true)]);
-        // It was listed at version 1.
-        assert!(!children.is_any_behind(&own("1")));
-        assert!(children.is_any_behind(&own("2")));
-        assert!(
-            !Caches::new(vec![declared(false)]).is_any_behind(&own("2")),
-            "what others write moves by itself"
-        );
     }
 
     #[test]
