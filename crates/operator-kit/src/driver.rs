@@ -2,6 +2,7 @@
 //! all of them.
 
 mod memory;
+mod takeover;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,7 +22,7 @@ use crate::backoff;
 use crate::cache::{Caches, KindCache};
 use crate::controller::{Controller, Unreadable, View};
 use crate::election::Term;
-use crate::freshness::{Expectation, LOOK_AGAIN, LOOK_AGAIN_IN_LANE};
+use crate::freshness::{Expectation, LOOK_AGAIN, LOOK_AGAIN_IN_LANE, version_number};
 use crate::lane::Lanes;
 use crate::metrics::{Ended, Metrics};
 use crate::object::ObjectKey;
@@ -101,29 +102,31 @@ struct Desk {
     lanes: Lanes,
     running: JoinSet<Reconciled>,
     jobs: HashMap<Id, Job>,
+    /// When this process began to lead, if it does.
+    term_began: Option<Instant>,
 }
 
 impl<C: Controller> Driver<C> {
     pub(crate) async fn run(self, mut triggers: mpsc::UnboundedReceiver<Trigger>) {
         let driver = Arc::new(self);
         let mut desk = Desk::default();
-        let (mut leading, mut was_leading) = (driver.shared.leading.clone(), false);
+        let mut leading = driver.shared.leading.clone();
         driver.shared.metrics.introduce(C::NAME);
         loop {
             let is_leading = *leading.borrow_and_update();
             if is_leading {
-                if !was_leading {
+                if desk.term_began.is_none() {
+                    desk.term_began = Some(Instant::now());
                     // What happened before this moment was kept by nobody.
                     driver.take(&mut desk.queue, Trigger::Everything);
                 }
                 driver.start_reconciles(&mut desk);
-            } else if was_leading {
+            } else if desk.term_began.take().is_some() {
                 // Whoever has lost the lease stops in the middle of what it does, and asks nobody anything any more.
                 desk.drop_all().await;
                 driver.temporary_watches.clear();
                 driver.polls.clear();
             }
-            was_leading = is_leading;
             driver.shared.metrics.queued(C::NAME, desk.queue.depth(Instant::now()));
             let due = desk.queue.next_due().filter(|_| *leading.borrow() && driver.has_hands(&desk));
             tokio::select! {
@@ -169,7 +172,8 @@ impl<C: Controller> Driver<C> {
     }
 
     fn start_reconciles(self: &Arc<Self>, desk: &mut Desk) {
-        while self.has_hands(desk)
+        while let Some(term_began) = desk.term_began
+            && self.has_hands(desk)
             && let Some(key) = desk.queue.pop(Instant::now())
         {
             let lane = self.lane(&key);
@@ -188,9 +192,8 @@ impl<C: Controller> Driver<C> {
             }
             let (driver, object, id) = (Arc::clone(self), key.clone(), reconcile_id());
             let span = info_span!("reconcile", controller = C::NAME, object = %key, reconcile_id = id);
-            let task = desk
-                .running
-                .spawn(async move { driver.run_reconcile(object, memory, &id).instrument(span).await });
+            let reconcile = async move { driver.run_reconcile(object, memory, &id, term_began).await };
+            let task = desk.running.spawn(reconcile.instrument(span));
             desk.jobs.insert(task.id(), Job { key, lane, awaited });
         }
     }
@@ -234,16 +237,28 @@ impl<C: Controller> Driver<C> {
     }
 
     /// One reconcile of one object, which is counted.
-    async fn run_reconcile(&self, key: ObjectKey, mut memory: Memory, id: &str) -> Reconciled {
+    async fn run_reconcile(
+        &self,
+        key: ObjectKey,
+        mut memory: Memory,
+        id: &str,
+        term_began: Instant,
+    ) -> Reconciled {
         let started = Instant::now();
-        let (ended, next) = self.reconcile(&key, &mut memory, id).await;
+        let (ended, next) = self.reconcile(&key, &mut memory, id, term_began).await;
         let took = started.elapsed();
         self.shared.metrics.reconciled(C::NAME, ended, took);
         debug!(outcome = ?ended, took_ms = took.as_millis(), "reconciled");
         Reconciled { memory, next }
     }
 
-    async fn reconcile(&self, key: &ObjectKey, memory: &mut Memory, id: &str) -> (Ended, Next) {
+    async fn reconcile(
+        &self,
+        key: &ObjectKey,
+        memory: &mut Memory,
+        id: &str,
+        term_began: Instant,
+    ) -> (Ended, Next) {
         let Some(kept) = self.own.get(key) else {
             self.temporary_watches.want(key, &[]);
             self.polls.want(key, &[]);
@@ -273,6 +288,17 @@ impl<C: Controller> Driver<C> {
             let pause = if C::LANE.is_some() { LOOK_AGAIN_IN_LANE } else { LOOK_AGAIN };
             tell_awaited(awaited, pause);
             return (Ended::Waiting, Next::By(Instant::now() + pause));
+        }
+        let (own, children) = (version_number(&kept.version), self.caches.oldest_written(key));
+        let (waits, ahead) = takeover::wait(term_began, Instant::now(), memory.ahead.take(), own, children);
+        memory.ahead = ahead;
+        if waits {
+            debug!(
+                version = own,
+                of_children = children,
+                "waiting a moment: what is seen of its children is older"
+            );
+            return (Ended::Waiting, Next::By(Instant::now() + takeover::LOOK));
         }
         let typed: C::Object = match kept.read() {
             Ok(typed) => typed,

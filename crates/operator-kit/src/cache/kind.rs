@@ -209,12 +209,12 @@ impl KindCache {
         self.read().parts.get(part).map_or(Progress::Starting, |part| part.progress.clone())
     }
 
-    /// How far the part has come that `key` belongs to.
     /// Whether objects in this place are watched at all.
     pub(crate) fn covers(&self, key: &ObjectKey) -> bool {
         self.read().part_of(key).is_some()
     }
 
+    /// How far the part has come that `key` belongs to.
     pub(crate) fn progress_at(&self, key: &ObjectKey) -> Progress {
         self.read().part_of(key).map_or(Progress::Starting, |part| part.progress.clone())
     }

@@ -197,6 +197,13 @@ impl Caches {
         self.written(&id.resource).or_else(holding)
     }
 
+    /// All caches of what the controller writes have come as far as this version, around `own`.
+    pub(crate) fn oldest_written(&self, own: &ObjectKey) -> Option<u64> {
+        let written = self.0.iter().filter(|known| known.is_written).map(|known| &known.cache);
+        let synced = written.filter(|cache| cache.progress_at(own) == Progress::Synced);
+        synced.map(|cache| cache.age(own).newest).min()
+    }
+
     /// Whether the controller has declared objects of this kind.
     pub(crate) fn is_declared(&self, resource: &ApiResource) -> bool {
         self.0.iter().any(|known| known.resource == *resource)
@@ -263,6 +270,19 @@ mod tests {
         // What is written is looked for among the children, whatever else is watched of their kind.
         let written = caches.written(&resource_of::<ConfigMap>()).unwrap();
         assert!(written.get(&key("child")).is_some() && written.get(&key("policy")).is_none());
+    }
+
+    #[test]
+    fn what_is_written_is_as_new_as_the_oldest_cache_of_it() {
+        let declared = |is_written, newest| {
+            let cache = cache("child");
+            cache.reached(&None, newest);
+            Declared { resource: resource_of::<ConfigMap>(), is_written, cache }
+        };
+        let oldest = |declared| Caches::new(declared).oldest_written(&ObjectKey::namespaced("shop", "web"));
+        assert_eq!(oldest(vec![declared(true, "9"), declared(true, "7")]), Some(7));
+        assert_eq!(oldest(vec![declared(true, "9"), declared(false, "7")]), Some(9), "others write that");
+        assert_eq!(oldest(vec![]), None);
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use kube::api::DynamicObject;
 use tokio::time::Instant;
 
+use super::takeover::Ahead;
 use crate::act::{Refusal, Request};
 use crate::freshness::Expectation;
 
@@ -18,17 +19,20 @@ pub(super) struct Memory {
     pub(super) pause: Option<Pause>,
     /// The version that could not be read and was told of.
     pub(super) undecodable: Option<String>,
+    /// That it was newer than what was seen of its children.
+    pub(super) ahead: Option<Ahead>,
 }
 
 impl Memory {
     /// Nothing but whose it is, which every reconcile finds out by itself.
     pub(super) fn is_empty(&self) -> bool {
-        let Self { uid: _, expectations, refusals, failures, pause, undecodable } = self;
+        let Self { uid: _, expectations, refusals, failures, pause, undecodable, ahead } = self;
         expectations.is_empty()
             && refusals.is_empty()
             && *failures == 0
             && pause.is_none()
             && undecodable.is_none()
+            && ahead.is_none()
     }
 }
 
