@@ -16,8 +16,6 @@ use tracing::error;
 use controllers::application::{Applications, Rules};
 use flags::{Flags, approval_keys};
 
-/// It mostly waits for the API server: on a node with many processors more threads would only take more memory.
-const THREADS: usize = 2;
 /// How field managers, annotations and metrics begin.
 const PRODUCT: Product =
     Product { name: "vworkspace", domain: "vworkspace.io", metrics: "vworkspace_operator" };
@@ -49,14 +47,13 @@ pub fn run() -> ExitCode {
         watch_namespaces: flags.watch_namespaces,
         cluster_id: flags.cluster_id,
     };
-    let runtime =
-        match tokio::runtime::Builder::new_multi_thread().worker_threads(THREADS).enable_all().build() {
-            Ok(runtime) => runtime,
-            Err(error) => {
-                error!(%error, "failed to start");
-                return ExitCode::FAILURE;
-            }
-        };
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            error!(%error, "failed to start");
+            return ExitCode::FAILURE;
+        }
+    };
     let operator =
         Operator::new(settings).with(|watches| Applications::new(watches, namespace, is_namespaced, rules));
     match runtime.block_on(operator.run()) {
