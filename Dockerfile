@@ -1,6 +1,6 @@
 # The operator's image for clusters that are not the lab: docker build --tag REGISTRY/vworkspace-operator:VERSION .
 FROM docker.io/library/rust:1.95-alpine AS build
-# What ring's parts in C need, and the authorities that the image trusts.
+# What the parts in C of ring and mimalloc need, and the authorities that the image trusts.
 RUN apk add --no-cache ca-certificates musl-dev
 WORKDIR /source
 COPY . .

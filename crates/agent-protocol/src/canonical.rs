@@ -59,11 +59,9 @@ pub fn from_text(text: &str) -> Result<Value, NotCanonical> {
 /// SHA-256 over the canonical form, in lower-case hex.
 #[must_use]
 pub fn digest_of(value: &Value) -> String {
-    Sha256::digest(to_text(value).as_bytes()).iter().fold(String::with_capacity(64), |mut hex, byte| {
-        // Writing into a String cannot fail.
-        let _ = write!(hex, "{byte:02x}");
-        hex
-    })
+    let digit = |four_bits: u8| char::from_digit(u32::from(four_bits), 16).unwrap_or_default();
+    let digest = Sha256::digest(to_text(value).as_bytes());
+    digest.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 0xf)]).collect()
 }
 
 fn write_value(text: &mut String, value: &Value) {
@@ -103,8 +101,10 @@ fn separate(text: &mut String, index: usize) {
 
 fn write_string(text: &mut String, string: &str) {
     text.push('"');
-    for character in string.chars() {
-        match character {
+    let mut rest = string;
+    while let Some((plain, escaped, after)) = split_at_escape(rest) {
+        text.push_str(plain);
+        match escaped {
             '"' => text.push_str("\\\""),
             '\\' => text.push_str("\\\\"),
             '\u{8}' => text.push_str("\\b"),
@@ -112,13 +112,21 @@ fn write_string(text: &mut String, string: &str) {
             '\n' => text.push_str("\\n"),
             '\u{c}' => text.push_str("\\f"),
             '\r' => text.push_str("\\r"),
-            '\0'..='\u{1f}' => {
-                let _ = write!(text, "\\u{:04x}", u32::from(character));
-            }
-            _ => text.push(character),
+            // Writing into a String cannot fail.
+            _ => drop(write!(text, "\\u{:04x}", u32::from(escaped))),
         }
+        rest = after;
     }
+    text.push_str(rest);
     text.push('"');
+}
+
+/// The first character that is not written as it is, with what is before and after it.
+fn split_at_escape(string: &str) -> Option<(&str, char, &str)> {
+    let at = string.bytes().position(|byte| matches!(byte, b'"' | b'\\' | 0..=0x1f))?;
+    let (plain, rest) = string.split_at_checked(at)?;
+    let escaped = rest.chars().next()?;
+    Some((plain, escaped, rest.get(escaped.len_utf8()..)?))
 }
 
 fn write_number(text: &mut String, number: &Number) {

@@ -90,7 +90,10 @@ impl<K: Kind> ConditionSet<K> {
     /// `Reconciling` is True.
     pub fn project(&mut self, at: Moment) {
         self.begin(at);
-        let decided = K::VOCABULARY.reads.iter().find_map(|line| Some((line, self.saying(line.entry())?)));
+        let decided = K::VOCABULARY
+            .reads
+            .iter()
+            .find_map(|line| Some((line, self.saying(line.entry(), at.generation)?)));
         match decided {
             Some((Reads::Stalled(entry), message)) => {
                 self.settle(at);
@@ -176,9 +179,10 @@ impl<K: Kind> ConditionSet<K> {
         }
     }
 
-    /// The message with which the set says `entry`, if it does.
-    fn saying(&self, entry: &Entry) -> Option<String> {
-        let condition = self.get(entry.type_)?;
+    /// The message with which the set says `entry` of this generation, if it does.
+    fn saying(&self, entry: &Entry, generation: i64) -> Option<String> {
+        let condition =
+            self.get(entry.type_).filter(|known| known.observed_generation == Some(generation))?;
         entry.matches(condition.status, &condition.reason).then(|| condition.message.clone())
     }
 

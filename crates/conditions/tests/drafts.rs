@@ -57,6 +57,20 @@ fn what_no_rule_speaks_of_is_not_known_of_this_generation() {
 }
 
 #[test]
+fn what_was_said_of_an_earlier_generation_does_not_stall_this_one() {
+    let mut draft = Draft::next(ConditionSet::new(), at(1, 0));
+    draft.say(Ready::Brewed, "");
+    draft.say(Blocked::NoWater, "broken");
+    let before = draft.finish();
+    let stalled =
+        |conditions: &ConditionSet<Teapot>| conditions.get("Stalled").map(|known| known.status.as_str());
+    assert_eq!(stalled(&before), Some("True"));
+    let mut draft = Draft::next(before, at(2, 9));
+    draft.say(Ready::Brewed, "");
+    assert_eq!(stalled(&draft.finish()), Some("False"), "nobody has said so of the second generation");
+}
+
+#[test]
 fn a_reason_that_is_kept_gets_the_name_that_it_has_now() {
     let json = r#"[{"type": "Blocked", "status": "True", "reason": "Dry", "message": "0 ml",
         "observedGeneration": 1, "lastTransitionTime": "2026-01-01T00:00:00Z"}]"#;

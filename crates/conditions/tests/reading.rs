@@ -236,11 +236,13 @@ fn a_stalled_kind_that_calls_itself_busy_again_and_again_does_not_flap() {
 }
 
 #[test]
-fn what_a_kind_says_itself_is_not_said_for_it() {
+fn of_a_kind_that_is_silent_about_a_new_generation_nothing_is_concluded() {
     let mut kettle = ConditionSet::<Kettle>::new();
     kettle.set(kettle::Reconciling::Heating, "", at(1, 0));
     kettle.project(at(2, 0));
-    assert_eq!(kettle.unsaid(2).collect::<Vec<_>>(), ["Reconciling", "Broken"]);
+    assert_eq!(kettle.unsaid(2).collect::<Vec<_>>(), ["Broken"]);
+    let reconciling = kettle.get("Reconciling").expect("it is not done");
+    assert_eq!(reconciling.message, "not known for generation 2: Reconciling, Broken");
 }
 
 #[test]

@@ -131,12 +131,11 @@ pub enum Write<Child, Status> {
 
 impl<Child, Status> Write<Child, Status> {
     /// Whether `act` sends it, after what was refused before it in this plan, and in the plan before: a status is written only
-    /// by a plan that knew how its children would fare, and the end only by one that met no refusal.
+    /// by a plan that knew how its children would fare.
     pub(crate) fn goes_on(&self, is_refused: bool, was_refused: bool) -> bool {
         match self {
             Write::Status { .. } => is_refused == was_refused,
-            Write::LetGo { .. } => !is_refused && !was_refused,
-            Write::Hold { .. } | Write::Child(_) => !is_refused,
+            Write::Hold { .. } | Write::Child(_) | Write::LetGo { .. } => !is_refused,
         }
     }
 }

@@ -55,7 +55,7 @@ struct Carried {
 #[derive(Default)]
 struct Epoch {
     facts: u64,
-    now: [u64; 8],
+    now: Vec<u64>,
     left: Vec<(usize, u64)>,
 }
 
@@ -354,11 +354,11 @@ impl<'a, M: Model> Run<'a, M> {
             self.epoch = Epoch { facts, now: said, left: Vec::new() };
             return Ok(());
         }
-        for (type_, (before, now)) in self.epoch.now.iter().zip(said).enumerate() {
-            if *before == now {
+        for (type_, (before, now)) in self.epoch.now.iter().zip(&said).enumerate() {
+            if before == now {
                 continue;
             }
-            if self.epoch.left.contains(&(type_, now)) {
+            if self.epoch.left.contains(&(type_, *now)) {
                 let words = format!(
                     "condition {type_} returned to what it said before although the same was true all the time; \
                      now it says {}",

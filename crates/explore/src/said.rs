@@ -7,12 +7,8 @@ use conditions::Condition;
 use crate::hash::hash_of;
 
 /// One number for each condition.
-pub(crate) fn numbers(conditions: &[Condition]) -> [u64; 8] {
-    let mut said = [0; 8];
-    for (place, known) in said.iter_mut().zip(conditions) {
-        *place = hash_of((known.status, &known.reason));
-    }
-    said
+pub(crate) fn numbers(conditions: &[Condition]) -> Vec<u64> {
+    conditions.iter().map(|known| hash_of((known.status, &known.reason))).collect()
 }
 
 /// The conditions in one line.

@@ -264,6 +264,9 @@ impl<C: Controller> Driver<C> {
             self.polls.want(key, &[]);
             return (Ended::Gone, Next::Never);
         };
+        if let Some(waiting) = self.wait_for_caches(&kept.version, memory, term_began) {
+            return waiting;
+        }
         // Of one that nobody can read at least the head is there.
         let object = match kept.incoming() {
             Ok(incoming) => incoming.with_status(),
@@ -281,24 +284,6 @@ impl<C: Controller> Driver<C> {
             // What was written counts on: for a namesake that came after it, too, and for others in its lane.
             let expectations = std::mem::take(&mut memory.expectations);
             *memory = Memory { uid: object.metadata.uid.clone(), expectations, ..Memory::default() };
-        }
-        memory.expectations = self.unmet(std::mem::take(&mut memory.expectations));
-        if let Some(awaited) = memory.expectations.first() {
-            // What others in its lane have written wakes them, and not this object.
-            let pause = if C::LANE.is_some() { LOOK_AGAIN_IN_LANE } else { LOOK_AGAIN };
-            tell_awaited(awaited, pause);
-            return (Ended::Waiting, Next::By(Instant::now() + pause));
-        }
-        let (own, children) = (version_number(&kept.version), self.caches.oldest_written(key));
-        let (waits, ahead) = takeover::wait(term_began, Instant::now(), memory.ahead.take(), own, children);
-        memory.ahead = ahead;
-        if waits {
-            debug!(
-                version = own,
-                of_children = children,
-                "waiting a moment: what is seen of its children is older"
-            );
-            return (Ended::Waiting, Next::By(Instant::now() + takeover::LOOK));
         }
         let typed: C::Object = match kept.read() {
             Ok(typed) => typed,
@@ -336,6 +321,34 @@ impl<C: Controller> Driver<C> {
         let outcome = self.actor.carry_out(&object, &requests, &memory.refusals, id).await;
         self.shared.metrics.wrote(C::NAME, outcome.writes);
         self.conclude(&object, memory, outcome, nap)
+    }
+
+    /// Caches that do not show our own last write, or what the former leader has said, are too old to decide on.
+    fn wait_for_caches(
+        &self,
+        version: &str,
+        memory: &mut Memory,
+        term_began: Instant,
+    ) -> Option<(Ended, Next)> {
+        let now = Instant::now();
+        memory.expectations = self.unmet(std::mem::take(&mut memory.expectations));
+        if let Some(awaited) = memory.expectations.first() {
+            // What others in its lane have written wakes them, and not this object.
+            let pause = if C::LANE.is_some() { LOOK_AGAIN_IN_LANE } else { LOOK_AGAIN };
+            tell_awaited(awaited, pause);
+            return Some((Ended::Waiting, Next::By(now + pause)));
+        }
+        let (own, children) = (version_number(version), self.caches.oldest_written());
+        let (waits, ahead) = takeover::wait(term_began, now, memory.ahead.take(), own, children);
+        memory.ahead = ahead;
+        waits.then(|| {
+            debug!(
+                version = own,
+                of_children = children,
+                "what is seen of its children is older: waiting a moment"
+            );
+            (Ended::Waiting, Next::By(now + takeover::LOOK))
+        })
     }
 
     /// What failed is not tried again before the pause is over. That it was refused is known to the plan, and what it says

@@ -48,7 +48,7 @@ pub(crate) enum Ended {
     Unchanged,
     /// Something was written.
     Changed,
-    /// The caches are older than our own last write.
+    /// The caches are older than our own last write, or than what a former leader said; or a request is not due again.
     Waiting,
     /// Somebody else wrote first.
     Conflict,

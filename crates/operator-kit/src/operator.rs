@@ -224,12 +224,12 @@ impl Operator {
         let stopped = stop.clone();
         let mut operator = tokio::spawn(async move { self.run_until(stopped).await });
         tokio::select! {
-            ended = &mut operator => return ended.unwrap_or(Ok(())),
+            ended = &mut operator => return ended.unwrap_or_else(|died| Err(Error::Died(died.to_string()))),
             _ = interrupt.recv() => info!(signal = "SIGINT", "stopping"),
             _ = terminate.recv() => info!(signal = "SIGTERM", "stopping"),
         }
         stop.cancel();
-        operator.await.unwrap_or(Ok(()))
+        operator.await.unwrap_or_else(|died| Err(Error::Died(died.to_string())))
     }
 
     async fn run_until(self, stop: CancellationToken) -> Result<(), Error> {
@@ -402,7 +402,11 @@ async fn while_leading(leading: watch::Receiver<bool>, client: Client, service: 
     while becomes(leading.clone(), true).await {
         let served = async {
             // Dropped with it: the task ends with the term.
-            while let Err(died) = AbortOnDropHandle::new(tokio::spawn(service(client.clone()))).await {
+            let begun = || {
+                let (service, client) = (Arc::clone(&service), client.clone());
+                AbortOnDropHandle::new(tokio::spawn(async move { service(client).await }))
+            };
+            while let Err(died) = begun().await {
                 error!(reason = %died, "a service died");
                 tokio::time::sleep(SERVICE_PAUSE).await;
             }

@@ -180,6 +180,14 @@ impl<P: Poll> PollType for Running<P> {
     }
 }
 
+/// Wakes the objects that want a poll.
+fn tell<P: Poll>(running: &Beside<P, Slot<P::Answer>>, poll: &P, triggers: &mpsc::UnboundedSender<Trigger>) {
+    for object in running.wanted_by(poll) {
+        // Nobody listens any more at shutdown.
+        let _ = triggers.send(Trigger::Object(object));
+    }
+}
+
 impl<P: Poll> Running<P> {
     fn new(context: P::Context, triggers: mpsc::UnboundedSender<Trigger>) -> Self {
         let turns = Turns::new(P::AT_ONCE, P::AT_ONCE_PER_NAMESPACE);
@@ -202,6 +210,11 @@ impl<P: Poll> Running<P> {
                 let asked = AssertUnwindSafe(asking.ask(&poll, namespace.as_deref(), before.clone()));
                 let Ok(answer) = asked.catch_unwind().await else {
                     error!(?poll, "a poll died");
+                    // What it answered before may be true no more.
+                    let answered = known.lock().unwrap_or_else(PoisonError::into_inner).take();
+                    if let Some(running) = running.upgrade().filter(|_| answered.is_some()) {
+                        tell(&running, &poll, &triggers);
+                    }
                     sleep(AFTER_DEATH).await;
                     continue;
                 };
@@ -210,10 +223,7 @@ impl<P: Poll> Running<P> {
                 *known.lock().unwrap_or_else(PoisonError::into_inner) = Some(answer);
                 let Some(running) = running.upgrade().filter(|_| is_news || pause.is_some()) else { return };
                 if is_news {
-                    for object in running.wanted_by(&poll) {
-                        // Nobody listens any more at shutdown.
-                        let _ = triggers.send(Trigger::Object(object));
-                    }
+                    tell(&running, &poll, &triggers);
                 }
                 drop(running);
                 let Some(pause) = pause else { return };

@@ -16,6 +16,13 @@ use tracing::error;
 use controllers::application::{Applications, Rules};
 use flags::{Flags, approval_keys};
 
+/// After so many steps of tasks sockets are looked at, also when there is more to do: the lease has to be renewed while
+/// thousands of objects are due.
+const EVENT_INTERVAL: u32 = 7;
+/// That of the program: what tests measure of memory has to be true of it.
+#[cfg(test)]
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// How field managers, annotations and metrics begin.
 const PRODUCT: Product =
     Product { name: "vworkspace", domain: "vworkspace.io", metrics: "vworkspace_operator" };
@@ -47,7 +54,10 @@ pub fn run() -> ExitCode {
         watch_namespaces: flags.watch_namespaces,
         cluster_id: flags.cluster_id,
     };
-    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+    // One thread: it mostly waits for the API server.
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().event_interval(EVENT_INTERVAL).enable_all().build();
+    let runtime = match runtime {
         Ok(runtime) => runtime,
         Err(error) => {
             error!(%error, "failed to start");

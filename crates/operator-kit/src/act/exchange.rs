@@ -22,6 +22,12 @@ pub(super) async fn send(client: &Client, request: Prepared) -> kube::Result<Obj
     Incoming::read(&text).map(|incoming| incoming.head.metadata).map_err(kube::Error::SerdeError)
 }
 
+/// The same with the status.
+pub(super) async fn send_status(client: &Client, request: Prepared) -> kube::Result<DynamicObject> {
+    let text = client.request_text(request.map_err(kube::Error::BuildRequest)?).await?;
+    Incoming::read(&text).map(|incoming| incoming.with_status()).map_err(kube::Error::SerdeError)
+}
+
 /// What the API server has. That it does not know the kind is an error.
 pub(super) async fn find(client: &Client, id: &ObjectId) -> kube::Result<Option<ObjectMeta>> {
     match send(client, request(id).get_metadata(&id.key.name, &GetParams::default())).await {

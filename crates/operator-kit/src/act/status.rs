@@ -1,10 +1,11 @@
 //! The status: written as a whole, and only if it says something else than before.
 
 use kube::api::{Patch, PatchParams};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tracing::info;
 
 use super::{Error, Task, exchange};
+use crate::object::ObjectId;
 
 impl Task<'_> {
     pub(super) async fn status(&mut self, desired: &Value) -> Result<(), Error> {
@@ -24,9 +25,12 @@ impl Task<'_> {
         // Forced: the status of our own kind is ours alone, and one that somebody edited by hand must not stay wrong.
         let params = PatchParams::apply(&self.actor.manager).force();
         let request = exchange::request(&id).patch_subresource("status", &id.key.name, &params, &patch);
-        let answer = exchange::send(&self.actor.client, request);
+        let answer = exchange::send_status(&self.actor.client, request);
         let written = self.write("write the status of", &id, answer).await?;
-        self.expect_own(&written);
+        self.expect_own(&written.metadata);
+        if let Some(fields) = written.data.get("status").and_then(|written| added(written, desired)) {
+            self.remove_added(&id, &fields).await?;
+        }
         self.is_status_written = true;
         let before = self.object.data.get("status").unwrap_or(&Value::Null);
         let term = &self.actor.term;
@@ -34,6 +38,36 @@ impl Task<'_> {
         self.outcome.writes += sent;
         Ok(())
     }
+
+    /// An apply leaves alone what somebody else has added, by hand or from a backup.
+    async fn remove_added(&mut self, id: &ObjectId, fields: &Value) -> Result<(), Error> {
+        info!(%fields, "removing what somebody else added to the status");
+        let patch = Patch::Merge(json!({"metadata": {"resourceVersion": self.version()}, "status": fields}));
+        let params =
+            PatchParams { field_manager: Some(self.actor.manager.clone()), ..PatchParams::default() };
+        let request = exchange::request(id).patch_subresource("status", &id.key.name, &params, &patch);
+        let answer = exchange::send(&self.actor.client, request);
+        let written = self.write("write the status of", id, answer).await?;
+        self.expect_own(&written);
+        Ok(())
+    }
+}
+
+/// The merge patch that removes what `written` has besides `desired`. Conditions of types that we do not say are somebody
+/// else's, and stay.
+fn added(written: &Value, desired: &Value) -> Option<Value> {
+    let (written, desired) = (written.as_object()?, desired.as_object()?);
+    let wrong = written.iter().filter_map(|(name, written)| {
+        let removed = match desired.get(name).filter(|desired| !desired.is_null()) {
+            None if written.is_null() => return None,
+            None => Value::Null,
+            Some(desired @ Value::Array(_)) if name != CONDITIONS && desired != written => desired.clone(),
+            Some(desired) => added(written, desired)?,
+        };
+        Some((name.clone(), removed))
+    });
+    let fields: Map<String, Value> = wrong.collect();
+    (!fields.is_empty()).then_some(Value::Object(fields))
 }
 
 /// Counts the writes of a status that changed more than messages: what order they had is known without a clock.
@@ -122,6 +156,26 @@ mod tests {
         ];
         for (name, current, desired, expected) in table {
             assert_eq!(differs(&current, &desired, &["lastReconcileTime"]), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn what_somebody_added_to_a_status_is_taken_out_of_it() {
+        let table = [
+            ("nothing", json!({"a": 1}), json!({"a": 1}), None),
+            ("null is nothing", json!({"a": null}), json!({"b": null}), None),
+            ("a field", json!({"a": 1, "b": 2}), json!({"a": 1}), Some(json!({"b": null}))),
+            (
+                "deep inside",
+                json!({"a": {"b": 1, "c": 2}}),
+                json!({"a": {"b": 1}}),
+                Some(json!({"a": {"c": null}})),
+            ),
+            ("in a list", json!({"a": [1, 2]}), json!({"a": [1]}), Some(json!({"a": [1]}))),
+            ("a condition", json!({"conditions": [{"type": "Foo"}]}), json!({"conditions": []}), None),
+        ];
+        for (name, written, desired, expected) in table {
+            assert_eq!(added(&written, &desired), expected, "{name}");
         }
     }
 

@@ -200,6 +200,13 @@ impl KindCache {
         }
     }
 
+    /// Each part that is synced has come as far as this version.
+    pub(crate) fn oldest(&self) -> Option<u64> {
+        let contents = self.read();
+        let synced = contents.parts.values().filter(|part| part.progress == Progress::Synced);
+        synced.map(|part| part.newest).min()
+    }
+
     pub(crate) fn progress(&self) -> Progress {
         self.progress.borrow().clone()
     }

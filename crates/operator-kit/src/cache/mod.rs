@@ -190,18 +190,17 @@ impl Caches {
         (declared.resource == resource_of::<K>()).then_some(&declared.cache)
     }
 
-    /// Where the controller sees what it writes to this object: among its own, or among those of others that it looks at.
+    /// Where the controller sees what it writes to this object: where it is seen already, or else among what it makes.
     pub(crate) fn showing(&self, id: &ObjectId) -> Option<&Arc<KindCache>> {
-        let of_kind = || self.0.iter().filter(|known| known.resource == id.resource);
-        let holding = || of_kind().find(|known| known.cache.get(&id.key).is_some()).map(|known| &known.cache);
-        self.written(&id.resource).or_else(holding)
+        let mut of_kind = self.0.iter().filter(|known| known.resource == id.resource);
+        let holding = of_kind.find(|known| known.cache.get(&id.key).is_some()).map(|known| &known.cache);
+        holding.or_else(|| self.written(&id.resource))
     }
 
-    /// All caches of what the controller writes have come as far as this version, around `own`.
-    pub(crate) fn oldest_written(&self, own: &ObjectKey) -> Option<u64> {
-        let written = self.0.iter().filter(|known| known.is_written).map(|known| &known.cache);
-        let synced = written.filter(|cache| cache.progress_at(own) == Progress::Synced);
-        synced.map(|cache| cache.age(own).newest).min()
+    /// All that is seen of what the controller writes has come as far as this version: a child may be in any part.
+    pub(crate) fn oldest_written(&self) -> Option<u64> {
+        let written = self.0.iter().filter(|known| known.is_written);
+        written.filter_map(|known| known.cache.oldest()).min()
     }
 
     /// Whether the controller has declared objects of this kind.
@@ -279,7 +278,7 @@ mod tests {
             cache.reached(&None, newest);
             Declared { resource: resource_of::<ConfigMap>(), is_written, cache }
         };
-        let oldest = |declared| Caches::new(declared).oldest_written(&ObjectKey::namespaced("shop", "web"));
+        let oldest = |declared| Caches::new(declared).oldest_written();
         assert_eq!(oldest(vec![declared(true, "9"), declared(true, "7")]), Some(7));
         assert_eq!(oldest(vec![declared(true, "9"), declared(false, "7")]), Some(9), "others write that");
         assert_eq!(oldest(vec![]), None);

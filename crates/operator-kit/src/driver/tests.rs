@@ -71,12 +71,15 @@ fn nothing_is_kept_of_an_object_at_rest() {
         wrote: crate::freshness::Wrote::Version("7".to_owned()),
         at: Instant::now(),
     };
+    let now = Instant::now();
+    let (_, ahead) = takeover::wait(now, now, None, Some(7), Some(6));
     let table = [
         ("at rest", whose(), false),
         ("its own write is on its way", Memory { expectations: vec![expectation], ..whose() }, true),
         ("something was refused", Memory { refusals: vec![refusal], ..whose() }, true),
         ("it failed before", Memory { failures: 1, ..whose() }, true),
         ("it is left alone for a while", Memory { pause: Some(pause), ..whose() }, true),
+        ("it was ahead of its children", Memory { ahead, ..whose() }, true),
         ("it was told of", Memory { undecodable: Some("7".to_owned()), ..whose() }, true),
     ];
     for (name, memory, is_kept) in table {

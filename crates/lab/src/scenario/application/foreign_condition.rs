@@ -1,4 +1,5 @@
-//! A condition that somebody else keeps on an instance: theirs to set and theirs to take back.
+//! What somebody else writes into the status of an instance: a condition is theirs to set and theirs to take back, a field of
+//! ours is not.
 
 use anyhow::{Context, Result, ensure};
 use kube::api::{DynamicObject, Patch, PatchParams};
@@ -29,7 +30,7 @@ async fn run(ground: &Ground) -> Result<()> {
     shop.says_all(&[("Ready", "True/HelmReleaseReady"), ("Reconciling", "False/Stable")]).await?;
     let condition = json!({"type": TYPE, "status": "True", "reason": "Bar", "message": "of somebody else",
         "lastTransitionTime": "2026-01-02T03:04:05Z"});
-    write(ground, std::slice::from_ref(&condition)).await?;
+    write(ground, json!({"conditions": [condition]})).await?;
     application_life::rests(ground).await?;
     is_still_there(&shop, &condition).await?;
 
@@ -37,14 +38,20 @@ async fn run(ground: &Ground) -> Result<()> {
     is_upgraded(&mut shop, "second").await?;
     is_still_there(&shop, &condition).await?;
 
-    write(ground, &[]).await?;
+    write(ground, json!({"conditions": []})).await?;
     shop.until(|object| found(object).is_none())
         .await
         .with_context(|| format!("condition {TYPE} does not go with its owner's last word"))?;
     is_upgraded(&mut shop, "third").await?;
     let back = found(&shop.read().await?);
     ensure!(back.is_none(), "condition {TYPE}, which its owner took back, is there again: {back:?}");
-    Ok(())
+
+    // An apply cannot remove what another field manager owns: a restored backup, or somebody's editor.
+    write(ground, json!({"openWindow": {"name": "night", "origin": "Spec"}})).await?;
+    shop.until(|object| object.data.pointer("/status/openWindow").is_none())
+        .await
+        .context("status.openWindow, which somebody else added, stays")?;
+    application_life::rests(ground).await
 }
 
 async fn is_upgraded(shop: &mut Instance<'_>, greeting: &str) -> Result<()> {
@@ -53,8 +60,8 @@ async fn is_upgraded(shop: &mut Instance<'_>, greeting: &str) -> Result<()> {
 }
 
 /// As a controller of somebody else would, which knows of nothing but its own conditions.
-async fn write(ground: &Ground, conditions: &[Value]) -> Result<()> {
-    let object = json!({"apiVersion": APPS, "kind": KIND, "status": {"conditions": conditions}});
+async fn write(ground: &Ground, status: Value) -> Result<()> {
+    let object = json!({"apiVersion": APPS, "kind": KIND, "status": status});
     let params = PatchParams::apply("somebody-else");
     ground.objects(APPS, KIND).patch_status("shop", &params, &Patch::Apply(&object)).await?;
     Ok(())

@@ -71,10 +71,12 @@ impl std::fmt::Display for Why {
 
 /// The first secret, in the order of the values.
 pub(crate) fn first(values: &Map<String, Value>) -> Option<Finding> {
-    in_object(values, "", None)
+    let Finding { path, why } = in_object(values, None)?;
+    Some(Finding { path: path.strip_prefix('.').unwrap_or(&path).to_owned(), why })
 }
 
-fn in_object(object: &Map<String, Value>, path: &str, inherited: Option<Why>) -> Option<Finding> {
+/// The path of a finding grows on the way back: there is none to write for what is no secret.
+fn in_object(object: &Map<String, Value>, inherited: Option<Why>) -> Option<Finding> {
     // Environment variables: {name: DB_PASSWORD, value: ...}.
     let named = ["name", "key"].iter().filter_map(|field| object.get(*field)?.as_str()).any(is_secret);
     object.iter().find_map(|(key, value)| {
@@ -84,36 +86,38 @@ fn in_object(object: &Map<String, Value>, path: &str, inherited: Option<Why>) ->
             "value" => inherited,
             key => is_secret(key).then_some(Why::Key),
         };
-        in_value(value, &below(path, key), why)
+        let Finding { path, why } = in_value(value, why)?;
+        Some(Finding { path: format!("{}{path}", step(key)), why })
     })
 }
 
-fn in_value(value: &Value, path: &str, why: Option<Why>) -> Option<Finding> {
+fn in_value(value: &Value, why: Option<Why>) -> Option<Finding> {
     match value {
         Value::String(text) => {
             let why = why.filter(|_| !stands_for_a_value(text)).or_else(|| gives_itself_away(text))?;
-            Some(Finding { path: path.to_owned(), why })
+            Some(Finding { path: String::new(), why })
         }
-        Value::Array(items) => (0..)
-            .zip(items)
-            .find_map(|(index, item): (usize, _)| in_value(item, &format!("{path}[{index}]"), why)),
-        Value::Object(object) => in_object(object, path, why),
+        Value::Array(items) => items.iter().enumerate().find_map(|(index, item)| {
+            let Finding { path, why } = in_value(item, why)?;
+            Some(Finding { path: format!("[{index}]{path}"), why })
+        }),
+        Value::Object(object) => in_object(object, why),
         Value::Null | Value::Bool(_) | Value::Number(_) => None,
     }
 }
 
-fn below(path: &str, key: &str) -> String {
+/// One key of a path.
+fn step(key: &str) -> String {
     let is_plain =
         !key.is_empty() && key.chars().all(|letter| letter.is_ascii_alphanumeric() || "-_".contains(letter));
-    match (is_plain, path) {
-        (true, "") => key.to_owned(),
-        (true, _) => format!("{path}.{key}"),
-        (false, _) => format!("{path}[{key:?}]"),
-    }
+    if is_plain { format!(".{key}") } else { format!("[{key:?}]") }
 }
 
 /// Whether a string of that key is a secret, and not the name of one.
 fn is_secret(key: &str) -> bool {
+    if !may_be_secret(key) {
+        return false;
+    }
     let words = words(key);
     let is_reference = words.first().is_some_and(|word| word.starts_with("existing"));
     let lower = key.to_ascii_lowercase();
@@ -126,6 +130,17 @@ fn is_secret(key: &str) -> bool {
             .is_some_and(|end| end == *last)
     });
     !is_reference && (in_one_word || in_words)
+}
+
+/// Most keys end with none of the words, which is seen without taking them apart.
+fn may_be_secret(key: &str) -> bool {
+    let key = key.trim_end_matches(|letter: char| !letter.is_alphanumeric());
+    let ends_with = |word: &str| {
+        let end = key.len().checked_sub(word.len()).and_then(|start| key.get(start..));
+        end.is_some_and(|end| end.eq_ignore_ascii_case(word))
+    };
+    !key.is_ascii()
+        || SECRET.iter().filter_map(|words| words.last()).chain(&SECRET_ENDINGS).any(|word| ends_with(word))
 }
 
 /// `adminPassword`, `ADMIN_PASSWORD` and `admin-password` are the same words; so are `APIKey` and `apiKey`.

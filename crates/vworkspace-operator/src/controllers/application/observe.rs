@@ -269,7 +269,6 @@ fn chart(
     }
 }
 
-/// Only one that is known to be absent forbids nothing.
 /// Nobody asks for them once it is being deleted.
 fn specs(app: &ApplicationInstance, rules: &super::Rules) -> Result<Arc<FluxSpecs>, String> {
     match app.metadata.deletion_timestamp {
@@ -278,6 +277,7 @@ fn specs(app: &ApplicationInstance, rules: &super::Rules) -> Result<Arc<FluxSpec
     }
 }
 
+/// Only one that is known to be absent forbids nothing.
 fn catalog_policy(sight: Sight<ConfigMap>) -> CatalogPolicy {
     match sight {
         Sight::Present(policy) => CatalogPolicy::read(&policy.data.unwrap_or_default()),

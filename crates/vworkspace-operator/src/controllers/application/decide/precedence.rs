@@ -1,4 +1,4 @@
-//! The reference page about what wins when several things hold at once, made from the rules themselves.
+//! The reference page about precedence: which rule decides when several apply. Generated from the rules themselves.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -7,7 +7,7 @@ use conditions::described;
 
 use super::{blocker, degraded, pause, ready, reconciling};
 
-const START: &str = "# What wins when several things hold at once
+const START: &str = "# Precedence: which rule decides when several apply
 
 Generated from the operator's rules; do not edit. Each condition of an ApplicationInstance says one thing. The rules are
 asked from top to bottom, and the first that has something to say decides. Conditions of different types are independent:

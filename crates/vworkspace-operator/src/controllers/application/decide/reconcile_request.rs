@@ -11,7 +11,7 @@ use super::release_state::values_complaint;
 use crate::controllers::application::observe::World;
 use crate::external::flux::HelmRelease;
 
-/// A user's wish to try again; any value that was not there before.
+/// A user's request to try again; any value that was not there before.
 pub(super) const RETRY: &str = "apps.vworkspace.io/retry";
 const REQUESTED: &str = "reconcile.fluxcd.io/requestedAt";
 /// With the same value: forget the failures, and try again although the retries are used up.
@@ -38,9 +38,9 @@ pub(super) fn reconcile_requests(
 
 /// The user asks for another try that Flux has not made yet.
 fn retry(app: &ApplicationInstance, release: &HelmRelease) -> Option<BTreeMap<String, String>> {
-    let wish = app.annotations().get(RETRY)?;
-    let is_marked = release.annotations().get(RESET) == Some(wish);
-    (!is_marked).then(|| marks([(REQUESTED, wish.clone()), (RESET, wish.clone())]))
+    let retry = app.annotations().get(RETRY)?;
+    let is_marked = release.annotations().get(RESET) == Some(retry);
+    (!is_marked).then(|| marks([(REQUESTED, retry.clone()), (RESET, retry.clone())]))
 }
 
 /// Flux does not notice that a Secret or ConfigMap that it misses has come, or changed.

@@ -110,9 +110,54 @@ struct Told<'a> {
 /// Flux complains of a chart that is not there yet on every installation, for a moment. Later it is a trouble.
 const CHART_PATIENCE: Duration = Duration::from_mins(1);
 
-/// What is said of a release that is there.
-pub(super) const IN_PLACE: [Ready; 3] =
-    [Ready::HelmReleaseReady, Ready::HelmReleaseReadyWithWarnings, Ready::EndpointUnreachable];
+/// Whether this is said of a release that is there.
+pub(super) fn is_in_place(reason: Ready) -> bool {
+    match reason {
+        Ready::HelmReleaseReady | Ready::HelmReleaseReadyWithWarnings | Ready::EndpointUnreachable => true,
+        Ready::Placeholder
+        | Ready::HelmReleaseFailed
+        | Ready::ChartUnreachable
+        | Ready::WaitingForCertificate
+        | Ready::WaitingForSecret
+        | Ready::Installing
+        | Ready::Upgrading
+        | Ready::Uninstalling
+        | Ready::Blocked
+        | Ready::Reconciling => false,
+    }
+}
+
+/// Whether this is a verdict about what Flux made of a release.
+fn is_verdict(reason: Ready) -> bool {
+    match reason {
+        Ready::HelmReleaseReady
+        | Ready::HelmReleaseReadyWithWarnings
+        | Ready::EndpointUnreachable
+        | Ready::WaitingForCertificate
+        | Ready::WaitingForSecret
+        | Ready::HelmReleaseFailed => true,
+        Ready::Placeholder
+        | Ready::ChartUnreachable
+        | Ready::Installing
+        | Ready::Upgrading
+        | Ready::Uninstalling
+        | Ready::Blocked
+        | Ready::Reconciling => false,
+    }
+}
+
+/// Whether a blocked change waits here: only a missing Secret is missed by Flux, which has the change.
+fn is_held_back(reason: Blocked) -> bool {
+    match reason {
+        Blocked::InvalidSpec
+        | Blocked::MissingDependencies
+        | Blocked::MissingChartSource
+        | Blocked::DependencyNotReady
+        | Blocked::AwaitingApproval
+        | Blocked::PolicyDenied => true,
+        Blocked::MissingSecret | Blocked::NotBlocked | Blocked::Unblocked => false,
+    }
+}
 
 /// The instance stays, so somebody else did it.
 const DELETED: &str = "Somebody deleted the HelmRelease; it is made again when Flux has uninstalled it.";
@@ -201,7 +246,7 @@ fn is_known_to_carry_the_change(told: Told<'_>, release: &HelmRelease) -> bool {
 
 /// Whether the last verdict was that the release is there.
 fn was_in_place(app: &ApplicationInstance) -> bool {
-    last_verdict(app).is_some_and(|reason| IN_PLACE.contains(&reason))
+    last_verdict(app).is_some_and(is_in_place)
 }
 
 fn last_verdict(app: &ApplicationInstance) -> Option<Ready> {
@@ -348,31 +393,22 @@ fn is_of_now(release: &HelmRelease, known: &FluxCondition) -> bool {
 /// over, so what moved the release since was something else: a look of Flux, a pause that ended, or another's hand. Not so
 /// a change that was said to wait, and has been taken since.
 fn is_settled(Told { app, carries, change, .. }: Told<'_>) -> bool {
-    let verdicts = [
-        Ready::HelmReleaseReady,
-        Ready::HelmReleaseReadyWithWarnings,
-        Ready::EndpointUnreachable,
-        Ready::WaitingForCertificate,
-        Ready::WaitingForSecret,
-        Ready::HelmReleaseFailed,
-    ];
     // What waited then was not this change, which is there, but the end of a pause.
-    let is_in_place = |status: &ApplicationInstanceStatus| {
+    let is_this_in_place = |status: &ApplicationInstanceStatus| {
         let known = status.last_successful_release.as_ref().and_then(|known| known.change.as_deref());
         was_in_place(app) && change.is_some() && known == change
     };
     app.status.as_ref().is_some_and(|status| {
         status.observed_generation == app.metadata.generation
-            && status.conditions.read::<Ready>().is_some_and(|reason| verdicts.contains(&reason))
-            && (is_in_place(status) || !(carries == Carries::ThisSpec && may_have_waited(status)))
+            && status.conditions.read::<Ready>().is_some_and(is_verdict)
+            && (is_this_in_place(status) || !(carries == Carries::ThisSpec && may_have_waited(status)))
     })
 }
 
 /// Whether the status said that a change waits. A stall hides that behind `Reconciling=False`.
 fn may_have_waited(status: &ApplicationInstanceStatus) -> bool {
-    let with_flux = [Blocked::NotBlocked, Blocked::Unblocked, Blocked::MissingSecret];
     status.conditions.read::<Reconciling>() == Some(Reconciling::ChangePending)
-        || status.conditions.read::<Blocked>().is_some_and(|reason| !with_flux.contains(&reason))
+        || status.conditions.read::<Blocked>().is_some_and(is_held_back)
 }
 
 /// Flux has given up on this generation; the cause is anywhere but in `Ready`.

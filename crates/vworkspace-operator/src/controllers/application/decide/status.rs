@@ -14,7 +14,7 @@ use super::Change;
 use super::blocker::{self, AwaitedSecret, Blocker};
 use super::pause::{self, Pause};
 use super::readiness::{Checks, Warnings};
-use super::release_state::{Failure, IN_PLACE, ReleaseState};
+use super::release_state::{Failure, ReleaseState, is_in_place};
 use super::{degraded, ready, reconciling};
 use crate::external::flux::Snapshot;
 
@@ -166,7 +166,7 @@ impl History {
         let conditions = &status.conditions;
         let blocked = conditions.read::<Blocked>();
         let ready = conditions.read::<Ready>();
-        let has_verdict_of_release = ready.is_some_and(|reason| IN_PLACE.contains(&reason));
+        let has_verdict_of_release = ready.is_some_and(is_in_place);
         Self {
             was_released: status.last_successful_release.is_some(),
             was_blocked: blocked.is_some_and(|reason| reason != Blocked::NotBlocked),

@@ -25,7 +25,7 @@ use crate::controllers::application::polls::probe::{Check, Destination};
 use crate::controllers::application::polls::readiness::{Checked, ReadinessPoll};
 use crate::external::flux::{Artifact, FluxCondition, HelmRelease, Snapshot, Source};
 
-/// Marks of new values are told from wishes to try again.
+/// Marks of new values are told from requests to try again.
 pub(super) const VALUES_MARK: u16 = 1000;
 
 pub(super) const CANDIDATE: &str = "web-candidate";

@@ -31,8 +31,8 @@ pub(crate) enum Checked {
 impl Poll for ReadinessPoll {
     type Answer = Checked;
     type Context = ();
-    const AT_ONCE: usize = 64;
-    /// A namespace whose checks hang leaves half of the turns to the others.
+    const AT_ONCE: usize = 256;
+    /// A namespace whose checks hang leaves most of the turns to the others.
     const AT_ONCE_PER_NAMESPACE: usize = 32;
 
     async fn ask(&self, (): &(), before: Option<Checked>) -> Checked {
