@@ -18,21 +18,27 @@ use crate::object::ObjectId;
 use crate::plan::{self, Deletion, Dependents};
 use crate::product::Product;
 
+/// The first revision of a cluster's store, in which there is no object yet.
+pub(super) const VERSION_OF_NOTHING: &str = "1";
+
 impl Task<'_> {
     /// Brings a child to what is wanted.
     pub(super) async fn apply(&mut self, apply: &Apply) -> Result<(), Error> {
         let Apply { id, desired, hash: _, seen, place } = apply;
-        let seen = match seen {
-            Some(seen) => Some(seen.clone()),
-            None => {
-                self.check_owner("apply", id).await?;
-                self.find_unseen(id).await?
-            }
-        };
         match place {
             Some(place) => info!(child = %id, place, "applying: it is not as wanted"),
             None => info!(child = %id, "applying: it is not there"),
         }
+        let seen = match seen {
+            Some(seen) => Some(seen.clone()),
+            None => {
+                self.check_owner("apply", id).await?;
+                if !self.was_refused && self.make(id, desired).await? {
+                    return Ok(());
+                }
+                self.find_unseen(id).await?
+            }
+        };
         let Actor { manager, terms, client, .. } = self.actor;
         let (body, manager) = locked(desired, seen.as_ref(), self.creation, manager, terms.product);
         let send = |params: &PatchParams| {
@@ -47,11 +53,30 @@ impl Task<'_> {
             }
             written => written?,
         };
-        if let Some(uid) = written.uid.filter(|_| seen.is_none()) {
-            self.made.push((id.clone(), uid));
+        if seen.is_none() {
+            self.made.extend(written.uid.map(|uid| (id.clone(), uid)));
         }
         self.expect_version(id, written.resource_version);
         Ok(())
+    }
+
+    /// Makes a child with one request; tells whether it could. If there is a namesake, the version is not its own, and nothing
+    /// changes. Some kinds take no version of an object that is not there.
+    async fn make(&mut self, id: &ObjectId, desired: &DynamicObject) -> Result<bool, Error> {
+        let Actor { manager, terms, client, .. } = self.actor;
+        let (mut body, manager) = locked(desired, None, self.creation, manager, terms.product);
+        body.metadata.resource_version = Some(VERSION_OF_NOTHING.to_owned());
+        let params = PatchParams::apply(&manager);
+        let request = exchange::request(id).patch(&id.key.name, &params, &Patch::Apply(&body));
+        match self.write("apply", id, exchange::send(client, request)).await {
+            Ok(written) => {
+                self.made.extend(written.uid.map(|uid| (id.clone(), uid)));
+                self.expect_version(id, written.resource_version);
+                Ok(true)
+            }
+            Err(error) if may_be_there(&error) => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 
     /// Makes a child that is not there. One of ours that is there after all is what was wanted.
@@ -199,6 +224,15 @@ impl Task<'_> {
 /// to wait for the end of an object that is still there would be to wait for ever.
 fn is_gone_already(error: &Error) -> bool {
     matches!(error, Error::Refused { fault: Fault::Gone | Fault::NotInstalled, .. })
+}
+
+/// What a namesake answers to who took it for absent, or a kind that takes no version then.
+fn may_be_there(error: &Error) -> bool {
+    match error {
+        Error::Conflict { .. } | Error::WithOurselves { .. } => true,
+        Error::Refused { fault, .. } => matches!(fault, Fault::Conflict | Fault::Invalid),
+        _ => false,
+    }
 }
 
 /// A child as it is sent; what is in it may be much, and is not copied.

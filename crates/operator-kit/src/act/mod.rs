@@ -258,6 +258,8 @@ struct Task<'a> {
     /// Children that did not exist before, each with its uid.
     made: Vec<(ObjectId, String)>,
     is_status_written: bool,
+    /// Something was refused before: nothing is tried that is likely to be refused again.
+    was_refused: bool,
     outcome: Outcome,
 }
 
@@ -270,12 +272,14 @@ impl<'a> Task<'a> {
             version: None,
             made: Vec::new(),
             is_status_written: false,
+            was_refused: false,
             outcome: Outcome::default(),
         }
     }
 
     async fn run(&mut self, requests: &[Request], known: &[Refusal]) -> Result<(), Error> {
         let (mut refused, mut refusal) = (None, None);
+        self.was_refused = !known.is_empty();
         for request in requests.iter().filter(|request| !request.is_status()) {
             if let Err(error) = self.send(request).await {
                 self.outcome.failed = Some(request.deed());

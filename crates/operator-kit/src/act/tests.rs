@@ -1,3 +1,4 @@
+use super::children::VERSION_OF_NOTHING;
 use super::requests::{Apply, Seen};
 use super::*;
 use crate::plan::{Child, Deletion, Dependents, Finalizer, ReconcileRequest};
@@ -88,7 +89,7 @@ async fn a_process_that_may_have_lost_its_lease_writes_nothing() {
     assert_eq!((asked, lost.writes), (Vec::<String>::new(), 0));
     assert!(lost.errors.iter().all(Error::is_stale) && lost.refusal.is_none(), "{:?}", lost.errors);
     let (held, asked) = outcome(Term::endless(), &[], written()).await;
-    assert_eq!((held.writes, asked.len()), (3, 4), "finalizer, look, child, status: {asked:?}");
+    assert_eq!((held.writes, asked.len()), (3, 3), "finalizer, child, status: {asked:?}");
     let awaited: Vec<String> = held.expectations.iter().map(|known| known.id.to_string()).collect();
     assert!(awaited.contains(&"Pod shop/web".to_owned()), "{awaited:?}");
     assert!(awaited.contains(&"ConfigMap shop/web".to_owned()), "{awaited:?}");
@@ -96,20 +97,17 @@ async fn a_process_that_may_have_lost_its_lease_writes_nothing() {
 
 /// What is asked of an API server on which the object is gone, or not, when its status is written.
 async fn asked_after(listed: serde_json::Value) -> Vec<Method> {
-    let count = std::sync::Arc::new(std::sync::Mutex::new([0_usize; 2]));
+    let count = std::sync::Arc::new(std::sync::Mutex::new(0_usize));
     let (client, asked) = testing::answering(move |method| {
         let mut count = count.lock().unwrap();
         let made =
             json!({"metadata": {"name": "web", "namespace": "shop", "uid": "child", "resourceVersion": "2"}});
         match *method {
             Method::PATCH => {
-                count[0] += 1;
-                if count[0] < 3 { (StatusCode::OK, made) } else { testing::status(404) }
+                *count += 1;
+                if *count < 3 { (StatusCode::OK, made) } else { testing::status(404) }
             }
-            Method::GET => {
-                count[1] += 1;
-                if count[1] == 1 { testing::status(404) } else { (StatusCode::OK, listed.clone()) }
-            }
+            Method::GET => (StatusCode::OK, listed.clone()),
             _ => (StatusCode::OK, made),
         }
     });
@@ -123,8 +121,8 @@ async fn asked_after(listed: serde_json::Value) -> Vec<Method> {
 #[tokio::test]
 async fn a_child_that_was_made_for_an_object_that_is_gone_is_deleted() {
     let list = |items: serde_json::Value| json!({"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadataList", "metadata": {}, "items": items});
-    // Finalizer, look for the child, child, status, look for the object.
-    let before = [Method::PATCH, Method::GET, Method::PATCH, Method::PATCH, Method::GET];
+    // Finalizer, child, status, look for the object.
+    let before = [Method::PATCH, Method::PATCH, Method::PATCH, Method::GET];
     let own = json!([{"metadata": {"name": "web", "namespace": "shop", "uid": "ours"}}]);
     assert_eq!(asked_after(list(own)).await, before, "it is still there");
     let namesake = json!([{"metadata": {"name": "web", "namespace": "shop", "uid": "another"}}]);
@@ -381,7 +379,7 @@ async fn what_another_process_of_ours_has_made_meanwhile_is_not_taken_by_force()
     let with_ourselves = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 409,
         "reason": "Conflict", "details": {"name": "web", "causes": [{"reason": "FieldManagerConflict",
             "field": ".spec.a", "message": "conflict with \"test-1f-2\" using v1"}]}});
-    for (is_seen, expected) in [(false, &[false][..]), (true, &[false, true])] {
+    for (is_seen, expected) in [(false, &[false, false][..]), (true, &[false, true])] {
         let refusal = with_ourselves.to_string();
         let (client, asked) = testing::answering_text(move |request| match request.method {
             Method::PATCH => (StatusCode::CONFLICT, refusal.clone()),
@@ -397,6 +395,47 @@ async fn what_another_process_of_ours_has_made_meanwhile_is_not_taken_by_force()
         let patches = asked.iter().filter(|(method, _)| *method == Method::PATCH);
         let forced: Vec<bool> = patches.map(|(_, (address, _))| address.contains("force=true")).collect();
         assert_eq!(forced, expected, "seen before: {is_seen}");
+    }
+}
+
+#[tokio::test]
+async fn a_child_is_made_with_one_request_and_a_namesake_is_looked_at() {
+    let refusal =
+        Refusal { object: String::new(), deed: Deed::Make, cause: Cause::Forbidden, message: String::new() };
+    let (patch, get) = (Method::PATCH, Method::GET);
+    let table = [
+        ("there is none", StatusCode::OK, vec![], vec![&patch]),
+        ("the version is not that of the namesake", StatusCode::CONFLICT, vec![], vec![&patch, &get]),
+        ("the kind takes no version", StatusCode::UNPROCESSABLE_ENTITY, vec![], vec![&patch, &get]),
+        ("we lack the rights", StatusCode::FORBIDDEN, vec![], vec![&patch]),
+        ("it was refused before", StatusCode::CONFLICT, vec![refusal], vec![&get]),
+    ];
+    for (name, code, known, expected) in table {
+        let (client, asked) = testing::answering_text(move |request| match request.method {
+            Method::PATCH if code == StatusCode::OK => (
+                code,
+                json!({"metadata": {"name": "web", "uid": "child", "resourceVersion": "2"}}).to_string(),
+            ),
+            Method::PATCH => (code, testing::status(code.as_u16()).1.to_string()),
+            _ if is_list(request) => (StatusCode::OK, listed("ours").to_string()),
+            // A namesake that is nobody's.
+            _ => (
+                StatusCode::OK,
+                json!({"metadata": {"name": "web", "uid": "x", "resourceVersion": "7"}}).to_string(),
+            ),
+        });
+        let desired = DynamicObject::new("web", &pod().resource);
+        let apply = Apply { id: pod(), desired, hash: String::new(), seen: None, place: None };
+        let actor = testing::actor(client);
+        let outcome = actor.carry_out(&object(), &[Request::Apply(Box::new(apply))], &known, "r1").await;
+        let asked = asked.lock().unwrap();
+        let of_child = asked.iter().filter(|(_, (address, _))| address.contains("/pods/"));
+        assert_eq!(of_child.clone().map(|(method, _)| method).collect::<Vec<_>>(), expected, "{name}");
+        let version = |body: &serde_json::Value| body.pointer("/metadata/resourceVersion").cloned();
+        let mut versions = of_child.filter_map(|(_, (_, body))| version(body));
+        assert!(versions.all(|version| version == VERSION_OF_NOTHING), "{name}");
+        let is_foreign = outcome.errors.iter().any(|error| matches!(error, Error::Foreign { .. }));
+        assert_eq!(is_foreign, expected.contains(&&get), "{name}: {:?}", outcome.errors);
     }
 }
 
