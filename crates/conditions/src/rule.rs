@@ -44,7 +44,7 @@ pub struct Rule<S: Subject, R: 'static, F = Verdict<R>> {
 }
 
 impl<S: Subject, R, F> Rule<S, R, F> {
-    /// A rule that says nothing but this.
+    /// A rule that says nothing but this. The types cannot be inferred if the facts borrow: write `Rule::<S, R>::new`.
     pub const fn new(
         says: &'static [R],
         when: &'static str,

@@ -1,7 +1,7 @@
 //! How a vocabulary is written down: one table per condition type, one entry per reason.
 
 /// Declares everything that one condition type of one kind can say, as an enum that implements
-/// [`Reason`](crate::Reason).
+/// [`Reason`](crate::Reason). The enum is `pub`, so the kind must be, too.
 ///
 /// An entry is `Status Reason origin "since" { meaning, investigate, resolve }`, with `was [..]` before the brace for former names.
 /// `Type is warning for Kind` makes it a warning that the condition is True. `repeats` lists reasons that have their texts in another type of the kind.

@@ -42,7 +42,8 @@ pub trait Controller: Send + Sync + 'static {
     type Object: Resource<DynamicType = (), Scope: 'static> + DeserializeOwned + Send + Sync;
     /// What it looks at.
     type World: Send + Sync;
-    /// What it says.
+    /// What it says. It needs a field `sequence` (a whole number), in the schema too: the kit counts the writes there that
+    /// change more than messages.
     type Status: Serialize + DeserializeOwned + Send + Sync;
 
     /// The world as the caches show it.
@@ -51,7 +52,8 @@ pub trait Controller: Send + Sync + 'static {
     /// What to do about it: the same input gives the same plan.
     fn decide(&self, object: &Self::Object, world: &Self::World, now: Timestamp) -> Plan<Self::Status>;
 
-    /// Whether a condition of this type is a warning when it is True: so are the Events about it.
+    /// Whether a condition of this type is a warning when it is True: so are the Events about it. A kind with a vocabulary
+    /// asks that.
     fn is_warning(type_: &str) -> bool {
         type_ == "Stalled"
     }
@@ -310,6 +312,11 @@ impl Concerns {
     pub(crate) fn are_written(&self) -> bool {
         matches!(self, Concerns::Itself | Concerns::NamedBy(_) | Concerns::Owned(_))
     }
+
+    /// Whether children that are watched like this are marked like this: others would never be seen.
+    pub(crate) fn may_be_of(&self, ownership: Ownership) -> bool {
+        !matches!(self, Concerns::Owned(declared) if *declared != ownership)
+    }
 }
 
 /// A controller's own objects can be found by their uids.
@@ -353,6 +360,14 @@ mod tests {
         for watches in [before, after] {
             assert_eq!(watches.kinds.first().map(|own| own.names.len()), Some(2));
         }
+    }
+
+    #[test]
+    fn children_are_watched_by_what_marks_them() {
+        let (label, other) = (Ownership::Label("example.org/owner"), Ownership::Label("example.org/other"));
+        assert!(Concerns::Owned(label).may_be_of(label) && Concerns::Itself.may_be_of(label));
+        assert!(!Concerns::Owned(label).may_be_of(other));
+        assert!(!Concerns::Owned(Ownership::Reference).may_be_of(label));
     }
 
     #[test]

@@ -157,6 +157,13 @@ impl Operator {
         let controller = make(&mut watches);
         let Watches { kinds, polls, mistakes } = watches;
         self.mistakes.extend(mistakes.into_iter().map(|mistake| format!("{}: {mistake}", C::NAME)));
+        for declared in kinds.iter().filter(|watch| !watch.concerns.may_be_of(C::OWNERSHIP)) {
+            let kind = plural_name(&declared.resource);
+            self.mistakes.push(format!(
+                "{}: {kind} are declared with another ownership than the controller's",
+                C::NAME
+            ));
+        }
         let (number, product) = (self.controllers.len(), self.settings.product);
         let declare = |watch: Watch| {
             let is_written = watch.concerns.are_written();

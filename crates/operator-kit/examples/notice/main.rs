@@ -35,6 +35,7 @@ struct NoticeSpec {
 struct NoticeStatus {
     observed_generation: i64,
     says: String,
+    /// The kit counts here.
     sequence: Option<i64>,
 }
 

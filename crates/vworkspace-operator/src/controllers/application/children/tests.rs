@@ -206,12 +206,12 @@ fn flux_is_given_exactly_this() {
     let given = serde_json::to_string_pretty(&BTreeMap::from(given)).unwrap() + "\n";
     let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("src/controllers/application/children/given_to_flux.json");
-    if std::env::var_os("UPDATE").is_some() {
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
         std::fs::write(&file, &given).unwrap();
     }
     let recorded = std::fs::read_to_string(&file).unwrap();
     assert_eq!(
         given, recorded,
-        "every release changes with it; if that is meant: UPDATE=1 cargo test flux_is_given"
+        "every release changes with it; if that is meant: UPDATE_GOLDEN=1 cargo test flux_is_given"
     );
 }

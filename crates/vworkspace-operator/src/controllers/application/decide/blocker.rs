@@ -114,7 +114,7 @@ pub(super) const RULES: &[Rule] = &[
     rule(&[Blocked::MissingChartSource], "the chart source is not allowed, or the referenced one is absent or has another chart or version", forbidden_source),
     rule(&[Blocked::DependencyNotReady], "an instance of `spec.dependsOn` is not ready", unready_dependency),
     rule(&[Blocked::AwaitingApproval], "the change is not approved", missing_approval),
-    rule(&[Blocked::PolicyDenied], "the API server refuses a child of the instance", refused),
+    rule(&[Blocked::PolicyDenied, Blocked::MissingDependencies], "the API server refuses a child of the instance, or does not know its kind", refused),
     rule(&[Blocked::MissingChartSource], "the chart or its version does not exist", missing_chart),
     rule(&[Blocked::MissingSecret], "a Secret or ConfigMap with values, or its key, is missing", missing_values),
     rule(&[Blocked::MissingSecret], "the Secret that an ExternalSecret of the release promises does not exist", unsynced_secret),

@@ -17,7 +17,7 @@ pub(super) const RULES: &[Rule<Degraded>] = &[
     rule(&[Degraded::ChartUnreachable], "the chart source has not answered for five minutes (`--chart-unreachable-after`)", chart_source),
     rule(&[Degraded::EndpointUnreachable], "a readiness check fails, or no Ingress serves the promised host", check_fails),
     rule(&[Degraded::Drifted], "Flux found objects that somebody changed, not longer than two intervals ago", drifted),
-    rule(&[Degraded::Recovered, Degraded::NotDegraded], "nothing of this", fine),
+    rule(&[Degraded::Recovered, Degraded::NotDegraded], "none of these", fine),
 ];
 
 /// The last action failed, or the one before a change that cannot begin.

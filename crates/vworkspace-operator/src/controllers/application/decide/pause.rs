@@ -65,7 +65,7 @@ pub(super) const RULES: &[Rule<Suspended>] = &[
     rule(&[Suspended::ManuallySuspended, Suspended::MaintenanceWindow, Suspended::ReconcilePaused], "the release could not be resumed", |facts| {
         Some(Verdict::This(still(facts.app), facts.refused_end.clone()?))
     }),
-    rule(&[Suspended::ReconcilePaused], "annotation `apps.vworkspace.io/reconcile` is `disabled`; only the status is written", |facts| {
+    rule(&[Suspended::ReconcilePaused], "annotation `apps.vworkspace.io/reconcile` is `disabled`; only status and finalizer are written", |facts| {
         said_of(facts.pause, |pause| matches!(pause, Pause::Annotated))
     }),
     rule(&[Suspended::ManuallySuspended], "`spec.suspend` is true; the release is suspended too", |facts| {

@@ -5,12 +5,12 @@ use std::path::Path;
 
 use conditions::described;
 
-use super::{blocker, degraded, pause, ready, reconciling};
+use super::{blocker, degraded, pause, ready, reconciling, status};
 
 const START: &str = "# Precedence: which rule decides when several apply
 
 Generated from the operator's rules; do not edit. Each condition of an ApplicationInstance says one thing. The rules are
-asked from top to bottom, and the first that has something to say decides. Conditions of different types are independent:
+asked from top to bottom, and the first that has something to say decides. Several types can report the same problem:
 a missing Secret shows as `Ready=False/WaitingForSecret` and as `Blocked=True/MissingSecret`.
 
 An instance that is being deleted is `Ready=False/Uninstalling` whatever else holds. A placeholder is always
@@ -33,8 +33,10 @@ fn page() -> String {
         table("Ready", described(ready::RULES)),
         table("Reconciling", described(reconciling::RULES)),
         table("Degraded", described(degraded::RULES)),
-        table("Blocked", described(blocker::RULES)),
+        // The first of these asks the rules of the blockers.
+        table("Blocked", described(blocker::RULES).chain(described(status::BLOCKED).skip(1))),
         table("Suspended", described(pause::RULES)),
+        table("Deleting", described(status::DELETING)),
     ]
     .concat()
 }

@@ -19,7 +19,7 @@ pub(super) const RULES: &[Rule<Ready>] = &[
     rule(&[Ready::WaitingForCertificate], "a Certificate of the release is not issued", missing_certificate),
     rule(&[Ready::HelmReleaseFailed], "the last Helm action failed", failed),
     rule(&[Ready::Installing, Ready::Upgrading], "a Helm action runs, or Flux has the change and has not begun", in_progress),
-    rule(&[Ready::Reconciling], "Flux has said nothing of the release yet, or is not to go on", unseen),
+    rule(&[Ready::Reconciling], "Flux has reported nothing about the release yet, or the release is suspended", unseen),
     rule(&[Ready::EndpointUnreachable, Ready::Reconciling], "a readiness check fails, or no Ingress serves the promised host; or the first answer is awaited", check_fails),
     rule(&[Ready::HelmReleaseReadyWithWarnings], "released, with something that deserves attention", warned),
     rule(&[Ready::HelmReleaseReady], "released, and every check passes", released),

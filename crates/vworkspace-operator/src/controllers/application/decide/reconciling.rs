@@ -16,7 +16,7 @@ pub(super) const RULES: &[Rule<Reconciling>] = &[
     rule(&[Reconciling::ChartSourceSyncing], "Flux is fetching the chart, or tries to", fetching),
     rule(&[Reconciling::HelmReleaseInstalling, Reconciling::HelmReleaseUpgrading], "a Helm action runs, or will run again after a failure", acting),
     rule(&[Reconciling::Reconciling], "released, and the first answer of a check or about a Secret is awaited", awaited),
-    rule(&[Reconciling::HelmReleaseInstalling, Reconciling::HelmReleaseUpgrading, Reconciling::Stable], "Flux is between two looks: what was concluded before still holds", no_news),
+    rule(&[Reconciling::HelmReleaseInstalling, Reconciling::HelmReleaseUpgrading, Reconciling::Stable], "Flux has just begun another reconcile: what was concluded before still holds", no_news),
     rule(&[Reconciling::ChangePending], "the release was suspended before Flux was done with it", halted),
     rule(&[Reconciling::Stable], "released, or Flux has given up", done),
 ];

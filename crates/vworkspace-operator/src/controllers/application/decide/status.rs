@@ -133,16 +133,17 @@ pub(super) const fn rule<R>(
 
 /// What stands in the way is found by rules of its own: see `blocker.rs`.
 #[rustfmt::skip]
-const BLOCKED: &[Rule<Blocked>] = &[
+pub(super) const BLOCKED: &[Rule<Blocked>] = &[
     rule(blocker::REASONS, "something stands in the way", |facts| {
         facts.blocked().map(|(reason, message)| Verdict::This(reason, message.to_owned()))
     }),
-    rule(&[Blocked::Unblocked, Blocked::NotBlocked], "nothing of this", |facts| Some(Verdict::This(unblocked(facts.history), String::new()))),
+    rule(&[Blocked::Unblocked, Blocked::NotBlocked], "none of these", |facts| Some(Verdict::This(unblocked(facts.history), String::new()))),
 ];
 
-const DELETING: &[Rule<Deleting>] = &[rule(&[Deleting::NotDeleting], "nobody has deleted it", |_| {
-    Some(Verdict::This(Deleting::NotDeleting, String::new()))
-})];
+pub(super) const DELETING: &[Rule<Deleting>] =
+    &[rule(&[Deleting::NotDeleting], "nobody has deleted it", |_| {
+        Some(Verdict::This(Deleting::NotDeleting, String::new()))
+    })];
 
 /// What only earlier statuses know.
 #[derive(Debug, Clone, Copy, Default)]

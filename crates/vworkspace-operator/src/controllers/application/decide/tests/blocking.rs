@@ -261,7 +261,11 @@ fn a_child_that_is_refused_is_told_and_offered_again() {
     };
     let table = [
         (Cause::Forbidden, "Blocked: True/PolicyDenied"),
+        (Cause::NotInstalled, "Blocked: True/MissingDependencies"),
         (Cause::Owned, "Reconciling: True/ChangePending"),
+        (Cause::Invalid, "Reconciling: True/ChangePending"),
+        (Cause::StillThere, "Reconciling: True/ChangePending"),
+        (Cause::NoNamespace, "Reconciling: True/ChangePending"),
         (Cause::Unavailable, "Reconciling: True/ChangePending"),
     ];
     for (cause, expected) in table {
