@@ -60,11 +60,11 @@ pub(crate) struct Wanted {
     /// How many seconds of rest are watched.
     #[arg(long, default_value_t = 600)]
     rest: u64,
-    /// Measure this program instead of building one.
+    /// Measure this program instead of building one; its results are kept apart.
     #[arg(long, value_name = "FILE")]
     program: Option<PathBuf>,
     /// Write the table in docs/performance.md anew.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "program")]
     update: bool,
 }
 
@@ -117,7 +117,8 @@ struct Bench {
 /// Measures, shows, keeps.
 pub(crate) async fn run(cluster: &Cluster, wanted: &Wanted) -> Result<()> {
     ensure_alone(cluster).await?;
-    let folder = paths::workspace().join("target/lab/bench");
+    let kept = if wanted.program.is_some() { "target/lab/bench/program" } else { "target/lab/bench" };
+    let folder = paths::workspace().join(kept);
     fs::create_dir_all(&folder)?;
     let path = match &wanted.program {
         Some(path) => path.clone(),
