@@ -49,7 +49,7 @@ impl Poll for ArtifactRef {
     /// Nothing if it could not be read.
     type Answer = Option<ChartFacts>;
     type Context = ();
-    const AT_ONCE: usize = 4;
+    const AT_ONCE: usize = 3;
     const AT_ONCE_PER_NAMESPACE: usize = 2;
 
     async fn ask(&self, (): &(), _: Option<Self::Answer>) -> Option<ChartFacts> {
