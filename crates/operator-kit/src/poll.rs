@@ -406,6 +406,38 @@ mod tests {
         }
     }
 
+    /// Answers once, and panics from then on.
+    #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+    struct Failing;
+
+    impl Poll for Failing {
+        type Answer = u8;
+        type Context = ();
+        const AT_ONCE: usize = 1;
+        const AT_ONCE_PER_NAMESPACE: usize = 1;
+
+        async fn ask(&self, (): &(), before: Option<u8>) -> u8 {
+            assert_eq!(before, None, "a mistake in a poll");
+            1
+        }
+
+        fn again_after(&self, _: &u8) -> Option<Duration> {
+            Some(Duration::from_secs(1))
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_a_poll_answered_before_it_panicked_is_forgotten() {
+        let (triggers, mut triggered) = mpsc::unbounded_channel();
+        let mut polls = Polls::new(triggers);
+        let failing = polls.declare::<Failing>(());
+        polls.want(&ObjectKey::namespaced("shop", "web"), &[Failing.into()]);
+        for expected in [Some(1), None] {
+            triggered.recv().await.unwrap();
+            assert_eq!(polls.answer(failing, &Failing), expected);
+        }
+    }
+
     #[tokio::test(start_paused = true)]
     async fn a_poll_that_panics_is_asked_again_later() {
         let (triggers, mut triggered) = mpsc::unbounded_channel();

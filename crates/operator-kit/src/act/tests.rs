@@ -440,6 +440,22 @@ async fn a_child_is_made_with_one_request_and_a_namesake_is_looked_at() {
 }
 
 #[tokio::test]
+async fn a_field_of_the_status_that_an_apply_leaves_is_removed() {
+    let (client, asked) = testing::answering(|_| {
+        (
+            StatusCode::OK,
+            json!({"metadata": {"name": "web", "resourceVersion": "8"}, "status": {"a": 1, "theirs": 2}}),
+        )
+    });
+    let outcome = testing::actor(client).tell(&object(), &[Request::Status(json!({"a": 1}))]).await;
+    assert!(outcome.errors.is_empty() && outcome.writes == 2, "{:?}", outcome.errors);
+    let asked = asked.lock().unwrap();
+    let (_, (address, removal)) = asked.last().expect("a request");
+    assert!(address.contains("/configmaps/web/status"), "{address}");
+    assert_eq!(*removal, json!({"metadata": {"resourceVersion": "8"}, "status": {"theirs": null}}));
+}
+
+#[tokio::test]
 async fn events_are_counted_as_writes_and_one_that_says_the_same_again_is_counted_up() {
     let (client, asked) = testing::answering(|_| {
         (StatusCode::OK, json!({"metadata": {"name": "web", "namespace": "shop", "resourceVersion": "8"}}))

@@ -7,6 +7,7 @@ mod blocker;
 mod chart_source;
 mod degraded;
 mod drift;
+mod earlier_conclusion;
 mod pause;
 mod placeholder;
 #[cfg(test)]

@@ -8,11 +8,11 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use operator_kit::Sight;
 use serde_json::Value;
 use vworkspace_api::application_instance::{
-    ApplicationInstance, ApplicationInstanceStatus, Blocked, ChartTrouble, Ready, Reconciling,
-    SuccessfulRelease,
+    ApplicationInstance, ApplicationInstanceStatus, ChartTrouble, Ready, SuccessfulRelease,
 };
 
 use super::chart_source::{SourceTrouble, has_caught_up, has_lost_its_artifact, source_trouble};
+use super::earlier_conclusion::{conclusion, last_conclusion, may_have_waited, was_in_place};
 use super::quoting::said;
 use crate::controllers::application::children::{change_of, source_asked_of};
 use crate::controllers::application::observe::{Seen, World};
@@ -110,55 +110,6 @@ struct Told<'a> {
 /// Flux complains of a chart that is not there yet on every installation, for a moment. Later it is a trouble.
 const CHART_PATIENCE: Duration = Duration::from_mins(1);
 
-/// Whether this is said of a release that is there.
-pub(super) fn is_in_place(reason: Ready) -> bool {
-    match reason {
-        Ready::HelmReleaseReady | Ready::HelmReleaseReadyWithWarnings | Ready::EndpointUnreachable => true,
-        Ready::Placeholder
-        | Ready::HelmReleaseFailed
-        | Ready::ChartUnreachable
-        | Ready::WaitingForCertificate
-        | Ready::WaitingForSecret
-        | Ready::Installing
-        | Ready::Upgrading
-        | Ready::Uninstalling
-        | Ready::Blocked
-        | Ready::Reconciling => false,
-    }
-}
-
-/// Whether this is a verdict about what Flux made of a release.
-fn is_verdict(reason: Ready) -> bool {
-    match reason {
-        Ready::HelmReleaseReady
-        | Ready::HelmReleaseReadyWithWarnings
-        | Ready::EndpointUnreachable
-        | Ready::WaitingForCertificate
-        | Ready::WaitingForSecret
-        | Ready::HelmReleaseFailed => true,
-        Ready::Placeholder
-        | Ready::ChartUnreachable
-        | Ready::Installing
-        | Ready::Upgrading
-        | Ready::Uninstalling
-        | Ready::Blocked
-        | Ready::Reconciling => false,
-    }
-}
-
-/// Whether a blocked change waits here: only a missing Secret is missed by Flux, which has the change.
-fn is_held_back(reason: Blocked) -> bool {
-    match reason {
-        Blocked::InvalidSpec
-        | Blocked::MissingDependencies
-        | Blocked::MissingChartSource
-        | Blocked::DependencyNotReady
-        | Blocked::AwaitingApproval
-        | Blocked::PolicyDenied => true,
-        Blocked::MissingSecret | Blocked::NotBlocked | Blocked::Unblocked => false,
-    }
-}
-
 /// The instance stays, so somebody else did it.
 const DELETED: &str = "Somebody deleted the HelmRelease; it is made again when Flux has uninstalled it.";
 
@@ -244,15 +195,6 @@ fn is_known_to_carry_the_change(told: Told<'_>, release: &HelmRelease) -> bool {
     })
 }
 
-/// Whether the last verdict was that the release is there.
-fn was_in_place(app: &ApplicationInstance) -> bool {
-    last_verdict(app).is_some_and(is_in_place)
-}
-
-fn last_verdict(app: &ApplicationInstance) -> Option<Ready> {
-    app.status.as_ref()?.conditions.read::<Ready>()
-}
-
 /// Suspended, and not known to be released.
 fn halted(told: Told<'_>, release: &HelmRelease) -> ReleaseState {
     let released = condition(&release.status.conditions, "Released").filter(|known| known.status == "False");
@@ -307,7 +249,7 @@ fn trouble(
 /// Whether the source has not caught up with its spec. One that only lost what it had stored, which source-controller does
 /// at each of its restarts, changes nothing about a release that has succeeded or failed.
 fn is_moving(told: Told<'_>, release: &HelmRelease, source: &Source) -> bool {
-    let has_ended = was_in_place(told.app) || last_verdict(told.app) == Some(Ready::HelmReleaseFailed);
+    let has_ended = was_in_place(told.app) || last_conclusion(told.app) == Some(Ready::HelmReleaseFailed);
     let is_over = (has_ended && is_settled(told)) || is_known_to_carry_the_change(told, release);
     !has_caught_up(source) || (has_lost_its_artifact(source) && !is_over)
 }
@@ -400,15 +342,9 @@ fn is_settled(Told { app, carries, change, .. }: Told<'_>) -> bool {
     };
     app.status.as_ref().is_some_and(|status| {
         status.observed_generation == app.metadata.generation
-            && status.conditions.read::<Ready>().is_some_and(is_verdict)
+            && status.conditions.read::<Ready>().is_some_and(|reason| conclusion(reason).is_some())
             && (is_this_in_place(status) || !(carries == Carries::ThisSpec && may_have_waited(status)))
     })
-}
-
-/// Whether the status said that a change waits. A stall hides that behind `Reconciling=False`.
-fn may_have_waited(status: &ApplicationInstanceStatus) -> bool {
-    status.conditions.read::<Reconciling>() == Some(Reconciling::ChangePending)
-        || status.conditions.read::<Blocked>().is_some_and(is_held_back)
 }
 
 /// Flux has given up on this generation; the cause is anywhere but in `Ready`.
@@ -526,7 +462,7 @@ fn released(told: Told<'_>, release: &HelmRelease, source: &Source) -> Option<Re
         (known.revision, known.chart_version.as_str()) == (newest.version, newest.chart_version.as_str())
     });
     // A look that finds nothing to do ends with Ready=True and Reconciling=True, for a moment.
-    let has_failed_since = last_verdict(told.app) == Some(Ready::HelmReleaseFailed);
+    let has_failed_since = last_conclusion(told.app) == Some(Ready::HelmReleaseFailed);
     let stands = is_new_success || (is_known && (is_ready || (is_waiting(release) && !has_failed_since)));
     // A source that lost its artifact does not tell any more which chart is asked for.
     let is_wanted = is_wanted(release, source, newest)

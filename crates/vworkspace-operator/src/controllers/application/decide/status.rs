@@ -12,9 +12,10 @@ use vworkspace_api::application_instance::{
 
 use super::Change;
 use super::blocker::{self, AwaitedSecret, Blocker};
+use super::earlier_conclusion::is_in_place;
 use super::pause::{self, Pause};
 use super::readiness::{Checks, Warnings};
-use super::release_state::{Failure, ReleaseState, is_in_place};
+use super::release_state::{Failure, ReleaseState};
 use super::{degraded, ready, reconciling};
 use crate::external::flux::Snapshot;
 
