@@ -28,15 +28,16 @@ impl Task<'_> {
         let answer = exchange::send_status(&self.actor.client, request);
         let written = self.write("write the status of", &id, answer).await?;
         self.expect_own(&written.metadata);
-        if let Some(fields) = written.data.get("status").and_then(|written| added(written, desired)) {
-            self.remove_added(&id, &fields).await?;
-        }
         self.is_status_written = true;
         let before = self.object.data.get("status").unwrap_or(&Value::Null);
         let term = &self.actor.term;
         let sent = self.actor.announcer.announce(before, desired, &self.reference(), term).await;
         self.outcome.writes += sent;
-        Ok(())
+        // Last: it is said, whatever becomes of this.
+        match written.data.get("status").and_then(|written| added(written, desired)) {
+            Some(fields) => self.remove_added(&id, &fields).await,
+            None => Ok(()),
+        }
     }
 
     /// An apply leaves alone what somebody else has added, by hand or from a backup.

@@ -447,8 +447,11 @@ async fn a_field_of_the_status_that_an_apply_leaves_is_removed() {
             json!({"metadata": {"name": "web", "resourceVersion": "8"}, "status": {"a": 1, "theirs": 2}}),
         )
     });
-    let outcome = testing::actor(client).tell(&object(), &[Request::Status(json!({"a": 1}))]).await;
-    assert!(outcome.errors.is_empty() && outcome.writes == 2, "{:?}", outcome.errors);
+    let said =
+        json!({"a": 1, "conditions": [{"type": "Blocked", "status": "True", "reason": "X", "message": ""}]});
+    let outcome = testing::actor(client).tell(&object(), &[Request::Status(said)]).await;
+    // The status, its Event, and the removal.
+    assert!(outcome.errors.is_empty() && outcome.writes == 3, "{:?}", outcome.errors);
     let asked = asked.lock().unwrap();
     let (_, (address, removal)) = asked.last().expect("a request");
     assert!(address.contains("/configmaps/web/status"), "{address}");
