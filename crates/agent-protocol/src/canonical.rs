@@ -59,9 +59,13 @@ pub fn from_text(text: &str) -> Result<Value, NotCanonical> {
 /// SHA-256 over the canonical form, in lower-case hex.
 #[must_use]
 pub fn digest_of(value: &Value) -> String {
+    hex(&Sha256::digest(to_text(value).as_bytes()))
+}
+
+/// Bytes in lower-case hex.
+pub(crate) fn hex(bytes: &[u8]) -> String {
     let digit = |four_bits: u8| char::from_digit(u32::from(four_bits), 16).unwrap_or_default();
-    let digest = Sha256::digest(to_text(value).as_bytes());
-    digest.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 0xf)]).collect()
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 0xf)]).collect()
 }
 
 fn write_value(text: &mut String, value: &Value) {

@@ -2,7 +2,7 @@
 //!
 //! A claim is `vws2.<body>.<signature>`. The body is base64url without padding of the claim in canonical JSON, the
 //! signature is Ed25519 over the bytes `vws2.<body>`, in the same encoding. That a claim is used only once is for the
-//! one who uses it to remember, by its `id`.
+//! one who uses it to remember, by its `id`. The older form, which binds less, is in [`vws1`].
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -13,6 +13,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::canonical;
 use crate::keys::{PublicKeys, SigningKey};
+
+pub mod vws1;
 
 /// What a claim is called at its start.
 const VERSION: &str = "vws2";
@@ -138,6 +140,35 @@ pub enum Refused {
         /// Of what would be done.
         expected: String,
     },
+    /// Nobody can have issued a vws1 claim.
+    #[error("there is no secret to verify vws1 approval claims with; expected one that is not empty")]
+    NoSecret,
+    /// There is none, where a vws1 claim is expected.
+    #[error("there is no approval claim; expected one that starts with vws1.")]
+    MissingVws1,
+    /// It is no vws1 claim.
+    #[error("the approval claim is malformed: {0}; expected vws1.<body>.<digest>")]
+    MalformedVws1(&'static str),
+    /// Another form, where a vws1 claim is expected.
+    #[error("the approval claim is of version vws{0}; expected vws1")]
+    NotVws1(u16),
+    /// Who made the digest had another secret, or the claim was changed.
+    #[error(
+        "the approval claim has a digest that was made with another secret, or was changed after that; expected \
+         HMAC-SHA-256 over its body with the operator's secret"
+    )]
+    BadDigest,
+    /// A vws1 claim whose content says another version.
+    #[error("the approval claim has a body of version {0}; expected 1")]
+    OtherBodyVersion(u8),
+    /// It was issued for another operation.
+    #[error("the approval claim is for operation '{found}'; expected '{expected}'")]
+    OtherOperation {
+        /// The claim's.
+        found: String,
+        /// The operation's name.
+        expected: String,
+    },
 }
 
 impl SigningKey {
@@ -164,7 +195,8 @@ impl PublicKeys {
     ///
     /// # Errors
     ///
-    /// Everything else; the first reason in the order of [`Refused`].
+    /// Everything else; the first reason in the order of [`Refused`], of which those from
+    /// [`Refused::NoSecret`] on are only for vws1.
     pub fn verify(&self, token: &str, expected: &Expected<'_>, now: Timestamp) -> Result<Claim, Refused> {
         let (signed, body, signature) = parts(token.trim())?;
         if self.is_empty() {
@@ -207,14 +239,18 @@ fn parts(token: &str) -> Result<(&str, &str, Signature), Refused> {
 }
 
 fn is_current(version: &str) -> Result<(), Refused> {
-    let number =
-        version.strip_prefix("vws").filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()));
-    match (version, number.and_then(|digits| digits.parse().ok())) {
+    match (version, number_of(version)) {
         (VERSION, _) => Ok(()),
         ("vws1", _) => Err(Refused::Vws1),
         (_, Some(number)) => Err(Refused::UnknownVersion(number)),
         (_, None) => Err(Refused::Malformed("it does not start with a version")),
     }
+}
+
+/// The number in `vws<number>`.
+fn number_of(version: &str) -> Option<u16> {
+    let digits = version.strip_prefix("vws")?;
+    if digits.bytes().all(|byte| byte.is_ascii_digit()) { digits.parse().ok() } else { None }
 }
 
 /// The claim in a body whose signature is good.

@@ -7,5 +7,6 @@ pub mod claim;
 pub mod keys;
 
 pub use canonical::digest_of;
+pub use claim::vws1::{SharedSecret, Vws1Claim};
 pub use claim::{Claim, Expected, Refused};
 pub use keys::{BadKeys, PublicKeys, SigningKey};
