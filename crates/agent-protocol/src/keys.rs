@@ -6,6 +6,7 @@ use base64::Engine;
 use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use ed25519_dalek::{Signature, Signer, VerifyingKey};
+use zeroize::Zeroizing;
 
 /// Standard base64, as `openssl` and `base64` write it, with or without padding.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
@@ -67,17 +68,83 @@ fn public_key(word: &str) -> Result<VerifyingKey, &'static str> {
     if key.is_weak() { Err("a weak key, with which anybody can sign") } else { Ok(key) }
 }
 
-/// The private key of a control plane. Where its 32 random bytes come from and are kept is the server's business.
+/// The lines around a private key.
+const PEM_BEGIN: &str = "-----BEGIN PRIVATE KEY-----";
+const PEM_END: &str = "-----END PRIVATE KEY-----";
+/// What comes before the 32 bytes of an Ed25519 private key in PKCS #8 (RFC 8410, section 7).
+const PKCS8_START: [u8; 16] =
+    [0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20];
+/// More characters than a file with a private key has.
+const MAX_PEM: usize = 4096;
+
+/// A text that holds no private key. It is not quoted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the private key's text holds {found}; expected one Ed25519 private key in PEM, as openssl genpkey writes it"
+)]
+pub struct BadPrivateKey {
+    /// What is there instead.
+    pub found: &'static str,
+}
+
+/// The operating system gave no random bytes, so there is no new key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the operating system gave no random bytes: {0}; expected 32 for a new private key")]
+pub struct NoRandomBytes(getrandom::Error);
+
+/// The private key of a control plane, wiped when dropped. Where it is kept is the server's business.
 pub struct SigningKey(ed25519_dalek::SigningKey);
 
 impl SigningKey {
+    /// A new key, of random bytes of the operating system.
+    ///
+    /// # Errors
+    ///
+    /// The operating system has none.
+    pub fn generate() -> Result<Self, NoRandomBytes> {
+        let mut seed = Zeroizing::new([0; 32]);
+        getrandom::fill(seed.as_mut_slice()).map_err(NoRandomBytes)?;
+        Ok(Self::from_seed(&seed))
+    }
+
+    /// The key in a PEM file of PKCS #8, as `openssl genpkey -algorithm ed25519` writes it.
+    ///
+    /// # Errors
+    ///
+    /// The text holds something else, or something besides.
+    pub fn from_pem(text: &str) -> Result<Self, BadPrivateKey> {
+        let bad = |found| BadPrivateKey { found };
+        if text.len() > MAX_PEM {
+            return Err(bad("more than 4096 characters"));
+        }
+        let lines = text.trim().strip_prefix(PEM_BEGIN).and_then(|rest| rest.strip_suffix(PEM_END));
+        let lines = lines.ok_or(bad("no lines BEGIN PRIVATE KEY and END PRIVATE KEY around it"))?;
+        let mut word = Zeroizing::new(String::with_capacity(lines.len()));
+        word.extend(lines.split_ascii_whitespace());
+        let der =
+            Zeroizing::new(BASE64.decode(word.as_bytes()).map_err(|_| bad("lines that are no base64"))?);
+        let seed = der.strip_prefix(&PKCS8_START).and_then(|seed| <&[u8; 32]>::try_from(seed).ok());
+        seed.map(Self::from_seed).ok_or(bad("another kind of key"))
+    }
+
+    /// The key as a PEM file that [`Self::from_pem`] and `openssl` read. Whoever has it can approve everything.
+    #[must_use]
+    pub fn to_pem(&self) -> Zeroizing<String> {
+        let mut der = Zeroizing::new([0; 48]);
+        let (start, seed) = der.split_at_mut(PKCS8_START.len());
+        start.copy_from_slice(&PKCS8_START);
+        seed.copy_from_slice(self.0.as_bytes());
+        let word = Zeroizing::new(BASE64.encode(der.as_slice()));
+        Zeroizing::new(format!("{PEM_BEGIN}\n{}\n{PEM_END}\n", word.as_str()))
+    }
+
     /// The key that these 32 random bytes make.
     #[must_use]
     pub fn from_seed(seed: &[u8; 32]) -> Self {
         Self(ed25519_dalek::SigningKey::from_bytes(seed))
     }
 
-    /// The public key, in the form that [`PublicKeys::parse`] reads.
+    /// The public key as a line of the operator's file of approval keys, which [`PublicKeys::parse`] reads.
     #[must_use]
     pub fn public_key(&self) -> String {
         BASE64.encode(self.0.verifying_key().as_bytes())
