@@ -16,6 +16,8 @@ const MAX_LENGTH: usize = 20;
 
 /// The units, longest first, in milliseconds.
 const UNITS: [(&str, u64); 4] = [("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
+/// The units where days are allowed too, which Flux and Go do not know.
+const WITH_DAYS: [(&str, u64); 4] = [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000)];
 
 /// A length of time, written like `30s`, `5m` or `1h30m`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -37,6 +39,20 @@ impl Duration {
     pub const fn from_mins(minutes: u64) -> Self {
         Self::from_secs(minutes * 60)
     }
+
+    /// Reads a text that may have days, such as `30d` or `30d12h`; a day has 24 hours.
+    ///
+    /// # Errors
+    /// When it is none.
+    pub fn with_days(text: &str) -> Result<Self, NotADuration> {
+        Self::read(text, &WITH_DAYS)
+    }
+
+    fn read(text: &str, units: &[(&str, u64)]) -> Result<Self, NotADuration> {
+        milliseconds(text, units)
+            .map(|total| Self(Length::from_millis(total)))
+            .ok_or_else(|| NotADuration(text.into()))
+    }
 }
 
 impl From<Duration> for Length {
@@ -49,14 +65,12 @@ impl FromStr for Duration {
     type Err = NotADuration;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        milliseconds(text)
-            .map(|total| Self(Length::from_millis(total)))
-            .ok_or_else(|| NotADuration(text.into()))
+        Self::read(text, &UNITS)
     }
 }
 
 /// One number with its unit after the other.
-fn milliseconds(text: &str) -> Option<u64> {
+fn milliseconds(text: &str, units: &[(&str, u64)]) -> Option<u64> {
     if text.is_empty() || text.len() > MAX_LENGTH {
         return None;
     }
@@ -65,8 +79,8 @@ fn milliseconds(text: &str) -> Option<u64> {
         let (number, after) =
             rest.split_at_checked(rest.find(|character: char| !character.is_ascii_digit())?)?;
         let unit = after.split(|character: char| character.is_ascii_digit()).next()?;
-        let (_, length) = UNITS.into_iter().find(|(name, _)| *name == unit)?;
-        total = total.checked_add(number.parse::<u64>().ok()?.checked_mul(length)?)?;
+        let (_, length) = units.iter().find(|(name, _)| *name == unit)?;
+        total = total.checked_add(number.parse::<u64>().ok()?.checked_mul(*length)?)?;
         rest = after.strip_prefix(unit)?;
     }
     Some(total)

@@ -19,13 +19,15 @@
 //! string, and `Stalled`, which follows from the other conditions and is nobody's to set.
 
 pub mod application_instance;
+pub mod operation;
 
 mod duration;
 mod rule;
+mod schema;
 mod vocabulary;
 
 pub use duration::{Duration, NotADuration};
-pub use vocabulary::{cluster, operation};
+pub use vocabulary::cluster;
 
 use conditions::{Kind, Vocabulary};
 

@@ -40,6 +40,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Duration;
 use crate::rule;
+use crate::schema::is_default;
 
 /// What shall be installed, from where, with which values, and how carefully it is changed.
 #[derive(CustomResource, KubeSchema, Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -270,11 +271,6 @@ fn default_interval() -> Duration {
 
 fn default_timeout() -> Duration {
     Duration::from_mins(5)
-}
-
-/// Leaves out of an object what says nothing.
-fn is_default<T: Default + PartialEq>(value: &T) -> bool {
-    *value == T::default()
 }
 
 #[cfg(test)]

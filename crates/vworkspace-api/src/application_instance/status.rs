@@ -3,11 +3,12 @@
 use conditions::ConditionSet;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::KubeSchema;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::{ApplicationInstance, Chart, SourceType, is_default};
+use super::{ApplicationInstance, Chart, SourceType};
+use crate::schema::{self, is_default};
 
 /// What is known about the application.
 #[derive(KubeSchema, Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -85,7 +86,7 @@ pub struct ApplicationInstanceStatus {
 
     /// When this status last changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(schema_with = "time")]
+    #[schemars(schema_with = "schema::time")]
     pub last_reconcile_time: Option<Time>,
 }
 
@@ -205,7 +206,7 @@ pub struct SuccessfulRelease {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub change: Option<String>,
     /// When it was seen to have succeeded.
-    #[schemars(schema_with = "time")]
+    #[schemars(schema_with = "schema::time")]
     pub time: Time,
 }
 
@@ -219,7 +220,7 @@ pub struct ChartTrouble {
     /// In Flux's words.
     pub message: String,
     /// When it was first seen.
-    #[schemars(schema_with = "time")]
+    #[schemars(schema_with = "schema::time")]
     pub since: Time,
 }
 
@@ -240,10 +241,10 @@ pub struct ApprovedChange {
     pub claim_id: Option<String>,
     /// When it was approved, as the claim says. A claim from before does not count any more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(schema_with = "time")]
+    #[schemars(schema_with = "schema::time")]
     pub approved_at: Option<Time>,
     /// When the claim was accepted.
-    #[schemars(schema_with = "time")]
+    #[schemars(schema_with = "schema::time")]
     pub time: Time,
 }
 
@@ -268,8 +269,4 @@ pub struct Endpoint {
 fn lenient<'de, D: Deserializer<'de>, T: DeserializeOwned>(from: D) -> Result<Option<T>, D::Error> {
     let value = Option::<serde_json::Value>::deserialize(from)?;
     Ok(value.and_then(|value| serde_json::from_value(value).ok()))
-}
-
-fn time(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({"type": "string", "format": "date-time"})
 }

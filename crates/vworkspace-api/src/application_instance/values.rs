@@ -1,11 +1,11 @@
 //! How the chart gets its values.
 
 use kube::KubeSchema;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::rule;
+use crate::{rule, schema};
 
 /// The chart's values, from exactly one place.
 #[derive(KubeSchema, Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -20,7 +20,7 @@ pub struct Values {
 
     /// The values themselves. No place for passwords: everybody who may read the instance reads them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(schema_with = "anything")]
+    #[schemars(schema_with = "schema::anything")]
     pub inline: Option<Map<String, Value>>,
 
     /// A key of a Secret of the same namespace that holds the values as YAML or JSON. The operator never reads it; Flux
@@ -64,8 +64,4 @@ pub struct KeyRef {
 
 fn default_key() -> String {
     "values.yaml".to_owned()
-}
-
-fn anything(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({"type": "object", "x-kubernetes-preserve-unknown-fields": true})
 }

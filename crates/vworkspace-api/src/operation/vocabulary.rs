@@ -3,9 +3,7 @@
 use conditions::kstatus::NOT_YET_OBSERVED;
 use conditions::{Kind, Reads, Vocabulary, conditions};
 
-/// A day-2 task on an application: a backup, a restore, an upgrade, a migration, a command or a runbook.
-#[derive(Debug, Clone, Copy)]
-pub enum Operation {}
+use super::Operation;
 
 const DESCRIBE: &str = "kubectl describe operations.ops.vworkspace.io -n {namespace} {name}";
 const SPEC: &str = "kubectl get operations.ops.vworkspace.io -n {namespace} {name} -o yaml";
@@ -84,7 +82,7 @@ conditions! {
         True EngineStarted contract "0.1.0" {
             meaning: "The operator has created the engine's object and has seen it start.",
             investigate: [DESCRIBE, ENGINE_REF, CHILDREN, VELERO_OBJECTS],
-            resolve: "Wait. To stop it, delete the operation: a Job or Workflow is stopped, a Velero backup is \
+            resolve: "Wait. To stop it, set spec.cancel: true: a Job or Workflow is stopped, a Velero backup is \
                   removed when it has ended; a restore that has started cannot be stopped.",
         }
         False EngineNotStarted contract "0.1.0" {
@@ -179,8 +177,8 @@ conditions! {
     /// The operation was ended before its time; it never changes again.
     Cancelled for Operation {
         True UserCancelled contract "0.1.0" was ["CancelledByUser"] {
-            meaning: "An administrator or the control plane cancelled it, or it was deleted before it had \
-                      ended.",
+            meaning: "An administrator or the control plane cancelled it with spec.cancel: true, or it was deleted \
+                      before it had ended.",
             investigate: [DESCRIBE, "kubectl get events -n {namespace} --field-selector involvedObject.name={name}"],
             resolve: "Nothing to do. If it is still wanted, create a new operation.",
         }
@@ -205,15 +203,15 @@ conditions! {
             meaning: "Another operation on the same target runs, or is next in line, and must not run \
                       together with this one. The message names it.",
             investigate: [ALL, "kubectl get operations.ops.vworkspace.io -A -o json | jq '.items[] | select(.status.phase==\"Running\") | .metadata.name'"],
-            resolve: "Wait for the other one to end. If it hangs and it is safe, delete it: `kubectl delete \
-                  operations.ops.vworkspace.io -n {namespace} <its name>`.",
+            resolve: "Wait for the other one to end. If it hangs and it is safe, cancel it: `kubectl patch \
+                  operations.ops.vworkspace.io -n {namespace} <its name> --type merge -p '{\"spec\":{\"cancel\":true}}'`.",
         }
         True AwaitingApproval contract "0.1.0" {
             meaning: "spec.approvals.required is true, or policy demands it, and the approval claim is \
                       missing, expired or made for another operation.",
             investigate: ["kubectl get operations.ops.vworkspace.io -n {namespace} {name} -o jsonpath='{.spec.approvals}'", DESCRIBE],
-            resolve: "Put a valid claim into spec.approvals.claim; the control plane that will issue it does \
-                  not exist yet. A claim cannot be copied from another operation.",
+            resolve: "Put a valid claim into spec.approvals.claim, or cancel the operation with spec.cancel: true. A \
+                  claim cannot be copied from another operation.",
         }
         True TargetNotReady contract "0.1.0" {
             meaning: "The target instance is not Ready and spec.policy.requireReady asks for it.",
@@ -229,7 +227,7 @@ conditions! {
                 "kubectl get deploy -A | grep -E '(velero|workflow-controller)'",
             ],
             resolve: "Install the controller that the message names; the operation then starts by itself. Or \
-                  cancel it and use another engine.",
+                  cancel it with spec.cancel: true and use another engine.",
         }
         True CapabilityMissing contract "0.1.0" {
             meaning: "The target does not say that it can do this with this engine: the annotation \
