@@ -320,6 +320,8 @@ pub struct Deletion {
 pub enum Dependents {
     /// They go too, after it.
     GoToo,
+    /// They go before it: when it is gone, so are they.
+    GoFirst,
     /// They stay.
     Stay,
 }

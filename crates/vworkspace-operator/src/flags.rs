@@ -10,7 +10,7 @@ use operator_kit::logs::{Encoder, Verbosity};
 use vworkspace_api::Duration;
 
 /// The operator of one cluster.
-#[derive(Debug, Parser)]
+#[derive(Parser)]
 #[command(version)]
 pub(crate) struct Flags {
     /// The namespace of the operator's own objects, such as its lease.
@@ -28,6 +28,9 @@ pub(crate) struct Flags {
     /// A file with the public keys that approval claims are verified with: one Ed25519 key in base64 a line.
     #[arg(long)]
     pub(crate) approval_keys_file: Option<PathBuf>,
+    /// The secret that approval claims of the older form (vws1) are verified with; Operations take none if not given.
+    #[arg(long, env = "VWORKSPACE_APPROVAL_CLAIM_SECRET", hide_env_values = true)]
+    pub(crate) approval_claim_secret: Option<String>,
     /// The service account in whose name Flux works for instances that name none; Flux's own rights if not given.
     #[arg(long, value_parser = NonEmptyStringValueParser::new())]
     pub(crate) default_service_account: Option<String>,

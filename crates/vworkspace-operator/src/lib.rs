@@ -9,11 +9,12 @@ mod policy;
 
 use std::process::ExitCode;
 
+use agent_protocol::SharedSecret;
 use clap::Parser;
 use operator_kit::{Operator, Product, Settings, logs};
 use tracing::error;
 
-use controllers::application::{Applications, Rules};
+use controllers::{application, operation};
 use flags::{Flags, approval_keys};
 
 /// After so many steps of tasks sockets are looked at, also when there is more to do: the lease has to be renewed while
@@ -38,7 +39,15 @@ pub fn run() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let rules = Rules {
+    let claim_secret = match flags.approval_claim_secret.as_deref().map(SharedSecret::from_text).transpose() {
+        Ok(secret) => secret,
+        Err(reason) => {
+            error!("failed to read --approval-claim-secret: {reason}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let operations = operation::Rules { approval_keys: approval_keys.clone(), claim_secret };
+    let applications = application::Rules {
         chart_unreachable_after: flags.chart_unreachable_after.into(),
         approval_keys,
         default_service_account: flags.default_service_account,
@@ -64,8 +73,9 @@ pub fn run() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let operator =
-        Operator::new(settings).with(|watches| Applications::new(watches, namespace, is_namespaced, rules));
+    let operator = Operator::new(settings)
+        .with(|watches| application::Applications::new(watches, namespace, is_namespaced, applications))
+        .with(|watches| operation::Operations::new(watches, operations));
     match runtime.block_on(operator.run()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

@@ -193,6 +193,7 @@ impl Task<'_> {
         let params = DeleteParams {
             propagation_policy: Some(match deletion.dependents {
                 Dependents::GoToo => PropagationPolicy::Background,
+                Dependents::GoFirst => PropagationPolicy::Foreground,
                 Dependents::Stay => PropagationPolicy::Orphan,
             }),
             preconditions: Some(Preconditions {

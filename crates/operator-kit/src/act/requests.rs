@@ -151,9 +151,15 @@ impl Request {
 pub(super) fn check<S>(plan: &Plan<S>, caches: &Caches) -> Result<(), Error> {
     for step in plan.steps() {
         let (id, is_declared) = match step {
-            Step::Apply(child) | Step::Create(child) => {
+            Step::Apply(child) => {
                 let id = child.id();
                 let is_declared = caches.written(&id.resource).is_some();
+                (id, is_declared)
+            }
+            // What is never changed may be one that all share.
+            Step::Create(child) => {
+                let id = child.id();
+                let is_declared = caches.is_declared(&id.resource);
                 (id, is_declared)
             }
             Step::Patch(patch) => (patch.id(), caches.is_declared(&patch.resource)),

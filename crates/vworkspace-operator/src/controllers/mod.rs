@@ -1,3 +1,4 @@
 //! One folder per kind that the operator looks after.
 
 pub(crate) mod application;
+pub(crate) mod operation;

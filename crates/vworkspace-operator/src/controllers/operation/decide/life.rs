@@ -1,0 +1,353 @@
+//! What comes next in the life of an operation that has not ended.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use kube::ResourceExt;
+use operator_kit::{Child, Deed, Deletion, Sight};
+use vworkspace_api::operation::{Blocked, Cancelled, Failed, Operation};
+
+use super::blocker::{self, Candidate};
+use super::queue::{self, Place, Standing};
+use super::{Rules, status};
+use crate::controllers::operation::engines::{Ending, Engine, Progress, State, Stop};
+use crate::controllers::operation::observe::{AllowedTypes, Other, World};
+
+/// On objects that came back from a backup.
+const RESTORED: &str = "velero.io/restore-name";
+/// So long after the engine was given its work nothing is said of it, unless it has begun: mostly it begins at once. The time
+/// of its making has whole seconds.
+const SETTLING: Duration = Duration::from_secs(2);
+
+/// Where an operation is.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Life {
+    /// Something that decides has not been seen yet, or nothing new can be said yet.
+    Unseen,
+    /// It cannot be carried out as it stands.
+    Invalid(String),
+    /// Something must hold first.
+    Blocked(Blocked, String),
+    /// The engine is given its work with this plan.
+    Starts,
+    /// The engine has not begun.
+    Waiting(Progress),
+    /// The engine is at work.
+    Running(Progress),
+    /// It is over.
+    Ended(End),
+}
+
+/// How it ended.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum End {
+    /// By the engine's word.
+    ByEngine(Ending),
+    Failed(Failed, String),
+    Cancelled(Cancelled, String),
+}
+
+impl Life {
+    /// Whether what decides about the start still matters.
+    pub(super) fn is_before_start(&self) -> bool {
+        matches!(self, Life::Unseen | Life::Invalid(_) | Life::Blocked(..) | Life::Starts)
+    }
+}
+
+/// What comes next, and what is done for it.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Step {
+    pub(super) life: Life,
+    pub(super) creations: Vec<Child>,
+    pub(super) deletions: Vec<Deletion>,
+    pub(super) requeue_at: Option<Timestamp>,
+}
+
+impl From<Life> for Step {
+    fn from(life: Life) -> Self {
+        Self { life, creations: Vec::new(), deletions: Vec::new(), requeue_at: None }
+    }
+}
+
+impl From<End> for Step {
+    fn from(end: End) -> Self {
+        Life::Ended(end).into()
+    }
+}
+
+pub(super) fn next(operation: &Operation, world: &World, rules: &Rules, now: Timestamp) -> Step {
+    let Ok(engine) = &world.engine else { return before_start(operation, world, rules, now) };
+    let recorded = operation.status.as_ref().and_then(|status| status.engine_ref.as_ref());
+    let is_another = recorded.is_some_and(|recorded| {
+        engine.engine_ref().is_some_and(|seen| recorded.uid.is_some() && seen.uid != recorded.uid)
+    });
+    match (engine.state(), recorded) {
+        (State::Unknown(_), _) => Life::Unseen.into(),
+        (_, Some(recorded)) if is_another => {
+            gone(operation, &format!("{} {}", recorded.kind, recorded.name), now)
+        }
+        (State::NotStarted, Some(recorded)) => {
+            gone(operation, &format!("{} {}", recorded.kind, recorded.name), now)
+        }
+        (State::NotStarted, None) => before_start(operation, world, rules, now),
+        (State::Ended(ending), _) => End::ByEngine(ending).into(),
+        (State::Waiting(progress), recorded) => {
+            let settled = progress.since.and_then(|since| since.checked_add(SETTLING).ok());
+            match settled.filter(|settled| recorded.is_none() && *settled > now) {
+                Some(settled) if stopping(operation, &progress, now).is_none() => {
+                    Step { requeue_at: Some(settled), ..Life::Unseen.into() }
+                }
+                _ => at_work(operation, engine.as_ref(), progress, Life::Waiting, now),
+            }
+        }
+        (State::Running(progress), _) => at_work(operation, engine.as_ref(), progress, Life::Running, now),
+    }
+}
+
+/// Whether somebody wants it to end.
+fn is_cancelled(operation: &Operation) -> bool {
+    operation.spec.cancel || operation.metadata.deletion_timestamp.is_some()
+}
+
+/// When the engine's time is over.
+fn deadline(operation: &Operation, since: Option<Timestamp>) -> Option<Timestamp> {
+    since?.checked_add(Duration::from(operation.spec.timeout?)).ok()
+}
+
+/// Why the engine has to stop, in words.
+fn stopping(operation: &Operation, progress: &Progress, now: Timestamp) -> Option<String> {
+    if operation.metadata.deletion_timestamp.is_some() {
+        Some("The operation was deleted".to_owned())
+    } else if operation.spec.cancel {
+        Some("spec.cancel asks for an end".to_owned())
+    } else {
+        let is_over = deadline(operation, progress.since).is_some_and(|deadline| deadline <= now);
+        operation
+            .spec
+            .timeout
+            .filter(|_| is_over)
+            .map(|timeout| format!("spec.timeout ({timeout}) has passed"))
+    }
+}
+
+/// The engine has its work and has not ended.
+fn at_work(
+    operation: &Operation,
+    engine: &dyn Engine,
+    progress: Progress,
+    life: fn(Progress) -> Life,
+    now: Timestamp,
+) -> Step {
+    let Some(why) = stopping(operation, &progress, now) else {
+        let deadline = deadline(operation, progress.since);
+        return Step { requeue_at: deadline, ..life(progress).into() };
+    };
+    let saying = |what: &str| {
+        let message = format!("{why}: {what} {}", progress.message);
+        life(Progress { message, ..progress.clone() })
+    };
+    match engine.stop() {
+        Stop::Delete(deletion) => Step { deletions: vec![deletion], ..saying("it is being stopped.").into() },
+        Stop::Underway => saying("it is being stopped.").into(),
+        Stop::Impossible(because) => saying(because).into(),
+    }
+}
+
+/// What did the work is not there any more, and its end was not seen.
+fn gone(operation: &Operation, what: &str, now: Timestamp) -> Step {
+    let started = operation.status.as_ref().and_then(|status| status.started_at.as_ref());
+    let is_late = deadline(operation, started.map(|time| time.0)).is_some_and(|deadline| deadline <= now);
+    let end = match operation.spec.timeout {
+        _ if is_cancelled(operation) => {
+            End::Cancelled(Cancelled::UserCancelled, format!("{what} was stopped."))
+        }
+        Some(timeout) if is_late => {
+            let message =
+                format!("{what} had not ended when spec.timeout ({timeout}) passed, and was stopped.");
+            End::Failed(Failed::Timeout, message)
+        }
+        _ => End::Failed(
+            Failed::EngineFailed,
+            format!("{what} was deleted before it had ended; what it has done by then is not known."),
+        ),
+    };
+    end.into()
+}
+
+/// The engine has nothing of it yet.
+fn before_start(operation: &Operation, world: &World, rules: &Rules, now: Timestamp) -> Step {
+    if let Some(restore) = operation.labels().get(RESTORED) {
+        return Life::Invalid(format!(
+            "It came back from a backup (Restore {restore}) and is not carried out again; create a new operation."
+        ))
+        .into();
+    }
+    if is_cancelled(operation) {
+        let why = if operation.spec.cancel { "spec.cancel" } else { "its deletion" };
+        let message = format!("Cancelled by {why} before it had started.");
+        return End::Cancelled(Cancelled::UserCancelled, message).into();
+    }
+    let life = obstacle(operation, world, rules, now);
+    let (Life::Invalid(message) | Life::Blocked(_, message)) = &life else {
+        return match (&life, &world.engine) {
+            (Life::Starts, Ok(engine)) => Step { creations: engine.start(operation), ..life.into() },
+            _ => life.into(),
+        };
+    };
+    // Nothing but the clock ends the wait.
+    let wait = operation.spec.policy.wait_timeout;
+    let until = wait.and_then(|wait| created(operation).checked_add(Duration::from(wait)).ok());
+    match until.zip(wait) {
+        Some((until, wait)) if until <= now => {
+            let message = format!("spec.policy.waitTimeout ({wait}) has passed: {message}");
+            End::Failed(Failed::PreconditionFailed, message).into()
+        }
+        _ => Step { requeue_at: until, ..life.into() },
+    }
+}
+
+/// What keeps it from starting, or that nothing does.
+fn obstacle(operation: &Operation, world: &World, rules: &Rules, now: Timestamp) -> Life {
+    let namespace = operation.namespace().unwrap_or_default();
+    let target = &operation.spec.target_ref.name;
+    let engine = match &world.engine {
+        Ok(engine) => engine,
+        Err(problems) => return Life::Invalid(problems.clone()),
+    };
+    let type_ = operation.spec.type_.to_string();
+    match &world.allowed_types {
+        AllowedTypes::NotYet => return Life::Unseen,
+        AllowedTypes::Unknown(why) => {
+            return Life::Invalid(format!(
+                "Whether namespace {namespace} allows operations of type {type_} cannot be seen: {why}"
+            ));
+        }
+        AllowedTypes::Only(types) if !types.contains(&type_) => {
+            return Life::Invalid(format!(
+                "spec.type: found '{type_}'; expected one of {}, which annotation \
+                 ops.vworkspace.io/allowed-types of namespace {namespace} lists",
+                types.join(", ")
+            ));
+        }
+        AllowedTypes::All | AllowedTypes::Only(_) => {}
+    }
+    let instance = match &world.target {
+        Sight::Present(instance) if instance.metadata.deletion_timestamp.is_some() => {
+            return Life::Invalid(format!(
+                "spec.targetRef.name: ApplicationInstance {target} is being deleted; expected one that stays"
+            ));
+        }
+        Sight::Present(instance) => instance,
+        Sight::Unknown(_) => return Life::Unseen,
+        Sight::Absent | Sight::NotInstalled => {
+            return Life::Invalid(format!(
+                "spec.targetRef.name: found no ApplicationInstance {target} in namespace {namespace}; expected the name \
+                 of one that exists"
+            ));
+        }
+        Sight::Unreadable(why) => {
+            return Life::Invalid(format!(
+                "spec.targetRef.name: ApplicationInstance {target} cannot be read: {why}"
+            ));
+        }
+    };
+    if let Some(newer) = superseding(operation, world) {
+        return Life::Ended(End::Cancelled(
+            Cancelled::SupersededByOperation,
+            format!("Operation {} asks for the same and is newer: that one does it.", newer.name_any()),
+        ));
+    }
+    let candidate = |operation, engine| Candidate { operation, engine, instance, world, rules, now };
+    if let Some((reason, message)) = blocker::first(&candidate(operation, engine.as_ref())) {
+        return Life::Blocked(reason, message);
+    }
+    let others: Vec<Place> = world
+        .others
+        .iter()
+        .filter(|other| !is_superseded_by(&other.operation, other.engine.as_deref(), operation))
+        .map(|other| place(other, &candidate))
+        .collect();
+    let own = own_place(operation, world);
+    if let Some(other) = queue::waits_for(&own, &others) {
+        return Life::Blocked(
+            Blocked::ConflictingOperation,
+            format!("Operation {} on ApplicationInstance {target} comes first.", other.name),
+        );
+    }
+    // Tried again with every change, and after a while: the words are those of the last time.
+    match world.refusals.iter().find(|refusal| refusal.deed == Deed::Make) {
+        Some(refusal) => Life::Waiting(Progress {
+            since: None,
+            message: format!("{} could not be created: {}", refusal.object, refusal.message),
+        }),
+        None => Life::Starts,
+    }
+}
+
+fn created(operation: &Operation) -> Timestamp {
+    operation.metadata.creation_timestamp.as_ref().map_or(Timestamp::UNIX_EPOCH, |time| time.0)
+}
+
+fn order(operation: &Operation) -> queue::Order {
+    queue::Order { created: created(operation), uid: operation.uid().unwrap_or_default() }
+}
+
+/// Its own place, or that of the first one that asked for the same.
+fn own_place(operation: &Operation, world: &World) -> Place {
+    let earlier = world
+        .others
+        .iter()
+        .filter(|other| is_superseded_by(&other.operation, other.engine.as_deref(), operation))
+        .map(|other| order(&other.operation));
+    Place {
+        name: operation.name_any(),
+        class: queue::Class::of(operation),
+        order: earlier.chain([order(operation)]).min().unwrap_or_else(|| order(operation)),
+        standing: Standing::Runnable,
+    }
+}
+
+fn place<'a>(other: &'a Other, candidate: &impl Fn(&'a Operation, &'a dyn Engine) -> Candidate<'a>) -> Place {
+    let standing = match other.engine.as_deref() {
+        engine if has_started(&other.operation, engine) => Standing::Running,
+        Some(engine)
+            if !is_cancelled(&other.operation)
+                && !other.operation.labels().contains_key(RESTORED)
+                && blocker::first(&candidate(&other.operation, engine)).is_none() =>
+        {
+            Standing::Runnable
+        }
+        _ => Standing::Held,
+    };
+    Place {
+        name: other.operation.name_any(),
+        class: queue::Class::of(&other.operation),
+        order: order(&other.operation),
+        standing,
+    }
+}
+
+fn has_started(operation: &Operation, engine: Option<&dyn Engine>) -> bool {
+    let is_recorded = operation.status.as_ref().is_some_and(|status| status.engine_ref.is_some());
+    is_recorded || engine.is_some_and(|engine| engine.state() != State::NotStarted)
+}
+
+/// The newest operation that asks for the same and has not started either.
+fn superseding<'a>(operation: &Operation, world: &'a World) -> Option<&'a Operation> {
+    let engine = world.engine.as_deref().ok();
+    let newer = world.others.iter().map(|other| &other.operation);
+    newer.filter(|newer| is_superseded_by(operation, engine, newer)).max_by_key(|newer| order(newer))
+}
+
+/// Whether doing both would help nobody: two backups of the same, neither of which has started.
+fn is_superseded_by(operation: &Operation, engine: Option<&dyn Engine>, newer: &Operation) -> bool {
+    use vworkspace_api::operation::OperationType::Backup;
+    let (spec, other) = (&operation.spec, &newer.spec);
+    spec.type_ == Backup
+        && (other.type_, other.engine, &other.parameters) == (Backup, spec.engine, &spec.parameters)
+        && order(operation) < order(newer)
+        && !has_started(operation, engine)
+        && !status::has_started(newer)
+        && !is_cancelled(newer)
+        && !newer.labels().contains_key(RESTORED)
+}

@@ -1,0 +1,56 @@
+//! Everything the operator does for an operation, from what it sees. Pure: same input, same plan.
+//!
+//! One file per question: what comes next, what is in its way, whose turn it is, what the conditions say, what is left to do
+//! after the end.
+
+mod approval;
+mod blocker;
+mod finished;
+mod life;
+mod queue;
+mod status;
+#[cfg(test)]
+mod testing;
+mod unreadable;
+
+use agent_protocol::{PublicKeys, SharedSecret};
+use jiff::Timestamp;
+use operator_kit::{Finalizer, Plan};
+use vworkspace_api::operation::{Operation, OperationStatus, Phase};
+
+use super::observe::{self, World};
+use life::Step;
+pub(super) use unreadable::unreadable;
+
+/// What the operator is told by its flags.
+#[derive(Debug, Clone)]
+pub(crate) struct Rules {
+    /// Whose approvals count.
+    pub(crate) approval_keys: PublicKeys,
+    /// What the control plane signs claims of the older form with, if it does.
+    pub(crate) claim_secret: Option<SharedSecret>,
+}
+
+pub(super) fn plan(
+    operation: &Operation,
+    world: &World,
+    rules: &Rules,
+    now: Timestamp,
+) -> Plan<OperationStatus> {
+    if operation.status.as_ref().and_then(|status| status.phase).is_some_and(Phase::is_final) {
+        return finished::plan(operation, world, now);
+    }
+    let Step { life, creations, deletions, requeue_at } = life::next(operation, world, rules, now);
+    let status = status::of(operation, world, &life, now);
+    let is_before_start = life.is_before_start();
+    Plan {
+        creations,
+        deletions,
+        temporary_watches: is_before_start.then(|| observe::namespace_watch(operation)).into_iter().collect(),
+        requeue_at: requeue_at.filter(|at| *at > now),
+        ..Plan::only_status(Finalizer::Hold, status)
+    }
+}
+
+#[cfg(test)]
+mod tests;

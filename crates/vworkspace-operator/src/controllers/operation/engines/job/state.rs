@@ -1,0 +1,147 @@
+//! How far a Job has come, from what it and its pods say.
+
+use k8s_openapi::api::batch::v1::{Job, JobCondition};
+use k8s_openapi::api::core::v1::{ContainerStateTerminated, ContainerStatus, Pod};
+use kube::ResourceExt;
+use operator_kit::{Quotes, redact};
+use serde_json::{Map, Value};
+use vworkspace_api::operation::{Failed, LogsRef};
+
+use super::created;
+use super::shape::CONTAINER;
+use crate::controllers::operation::engines::{Ending, Outcome, Progress, State};
+
+/// The Job's own words for why it failed.
+const BACKOFF: &str = "BackoffLimitExceeded";
+const DEADLINE: &str = "DeadlineExceeded";
+
+pub(super) fn of(job: &Job, pods: &[Pod]) -> State {
+    let pod = latest(pods);
+    if let Some(complete) = condition(job, "Complete") {
+        let message = format!("Job {} has completed.", job.name_any());
+        return State::Ended(ending(job, pod, Outcome::Succeeded, message, complete));
+    }
+    // `FailureTarget` comes before it: the outcome is known, and pods may still run.
+    if let Some(failed) = condition(job, "Failed").filter(|failed| is_own_end(job, failed)) {
+        let reason = match failed.reason.as_deref() {
+            Some(BACKOFF) => Failed::JobFailedBackoffExceeded,
+            Some(DEADLINE) => Failed::Timeout,
+            _ => Failed::EngineFailed,
+        };
+        let words = failed.message.as_deref().or(failed.reason.as_deref()).unwrap_or("no reason given");
+        let message = format!("Job {} has failed: {words}.{}", job.name_any(), last_words(pod));
+        return State::Ended(ending(job, pod, Outcome::Failed(reason), message, failed));
+    }
+    let status = job.status.as_ref();
+    let is_ready = status.and_then(|status| status.ready).is_some_and(|ready| ready > 0);
+    let failed = status.and_then(|status| status.failed).unwrap_or(0);
+    let runs = pod.is_some_and(|pod| phase(pod) == Some("Running"));
+    let progress = |message: String| Progress { since: created(job), message };
+    let name = job.name_any();
+    if job.metadata.deletion_timestamp.is_some() {
+        return State::Running(progress(format!("Job {name} is being deleted; its pod has not ended yet.")));
+    }
+    if is_ready || runs || failed > 0 || condition(job, "FailureTarget").is_some() {
+        let attempt = if failed > 0 { format!(", attempt {}", failed + 1) } else { String::new() };
+        let pod = pod.map(|pod| format!(", pod {}", pod.name_any())).unwrap_or_default();
+        return State::Running(progress(format!("Job {name} runs{attempt}{pod}.")));
+    }
+    State::Waiting(progress(match pod.and_then(waiting) {
+        Some(why) => format!("The pod of Job {name} cannot start: {why}"),
+        None if pod.is_none() && status.is_some_and(|status| status.start_time.is_some()) => {
+            format!("Job {name} has no pod yet; `kubectl describe job` shows what is in its way.")
+        }
+        None => format!("Job {name} waits for its pod to start."),
+    }))
+}
+
+fn condition<'a>(job: &'a Job, type_: &str) -> Option<&'a JobCondition> {
+    let conditions = job.status.as_ref()?.conditions.as_ref()?;
+    conditions.iter().find(|condition| condition.type_ == type_ && condition.status == "True")
+}
+
+/// What a Job says of itself after somebody has deleted it follows from the deletion.
+fn is_own_end(job: &Job, end: &JobCondition) -> bool {
+    let at = end.last_transition_time.as_ref().map(|time| time.0);
+    job.metadata.deletion_timestamp.as_ref().is_none_or(|deleted| at.is_some_and(|at| at < deleted.0))
+}
+
+/// The pod of the last attempt.
+fn latest(pods: &[Pod]) -> Option<&Pod> {
+    pods.iter().max_by_key(|pod| pod.metadata.creation_timestamp.as_ref().map(|time| time.0))
+}
+
+fn phase(pod: &Pod) -> Option<&str> {
+    pod.status.as_ref()?.phase.as_deref()
+}
+
+fn container(pod: &Pod) -> Option<&ContainerStatus> {
+    let containers = pod.status.as_ref()?.container_statuses.as_ref()?;
+    containers.iter().find(|container| container.name == CONTAINER)
+}
+
+fn terminated(pod: &Pod) -> Option<&ContainerStateTerminated> {
+    container(pod)?.state.as_ref()?.terminated.as_ref()
+}
+
+/// What keeps a pod from starting, in Kubernetes' words.
+fn waiting(pod: &Pod) -> Option<String> {
+    let said = |reason: Option<&str>, message: Option<&str>| {
+        let reason = reason.filter(|reason| !["ContainerCreating", "PodInitializing"].contains(reason))?;
+        Some(match message {
+            Some(message) => format!("{reason}: {}", redact(message, Quotes::Trusted)),
+            None => reason.to_owned(),
+        })
+    };
+    let container = container(pod).and_then(|known| known.state.as_ref()?.waiting.as_ref());
+    if let Some(waiting) = container {
+        return said(waiting.reason.as_deref(), waiting.message.as_deref());
+    }
+    let conditions = pod.status.as_ref()?.conditions.as_ref()?;
+    let scheduled =
+        conditions.iter().find(|known| known.type_ == "PodScheduled" && known.status == "False")?;
+    said(scheduled.reason.as_deref(), scheduled.message.as_deref())
+}
+
+/// Why the last attempt failed.
+fn last_words(pod: Option<&Pod>) -> String {
+    let Some(pod) = pod else { return String::new() };
+    let reason = |reason: Option<&String>| reason.map(|reason| format!(" ({reason})")).unwrap_or_default();
+    if let Some(ended) = terminated(pod) {
+        let why = reason(ended.reason.as_ref().filter(|reason| *reason != "Error"));
+        return format!(" Pod {} ended with exit code {}{why}.", pod.name_any(), ended.exit_code);
+    }
+    // One that was evicted never had a container that ended.
+    let status = pod.status.as_ref();
+    let message = status.and_then(|status| status.message.as_ref());
+    let why = reason(status.and_then(|status| status.reason.as_ref()));
+    message.map_or_else(String::new, |message| {
+        format!(" Pod {}{why}: {}", pod.name_any(), redact(message, Quotes::Trusted))
+    })
+}
+
+fn ending(job: &Job, pod: Option<&Pod>, outcome: Outcome, message: String, end: &JobCondition) -> Ending {
+    let mut outputs = Map::from_iter([("jobName".to_owned(), Value::from(job.name_any()))]);
+    let ended = pod.and_then(terminated);
+    outputs.extend(ended.map(|ended| ("exitCode".to_owned(), Value::from(ended.exit_code))));
+    // It is empty unless the operation asked for the last lines of the log.
+    let lines = ended.and_then(|ended| ended.message.as_deref()).filter(|lines| !lines.trim().is_empty());
+    outputs.extend(lines.map(|lines| ("lastLines".to_owned(), Value::from(redacted_lines(lines)))));
+    let completed = job.status.as_ref().and_then(|status| status.completion_time.as_ref());
+    let at = completed.or(end.last_transition_time.as_ref()).map(|time| time.0);
+    let logs_ref = pod.map(|pod| LogsRef {
+        kind: "Pod".to_owned(),
+        name: pod.name_any(),
+        namespace: pod.namespace().unwrap_or_default(),
+        url: None,
+    });
+    Ending { outcome, message, outputs, logs_ref, at }
+}
+
+/// The last lines of a log, each without what looks like a credential.
+fn redacted_lines(lines: &str) -> Vec<String> {
+    const MOST: usize = 20;
+    let lines: Vec<&str> = lines.lines().filter(|line| !line.trim().is_empty()).collect();
+    let from = lines.len().saturating_sub(MOST);
+    lines.into_iter().skip(from).map(|line| redact(line, Quotes::Trusted)).collect()
+}

@@ -1,0 +1,82 @@
+//! What carries operations out, one folder for each engine. Pure: an engine is what is seen of it for one operation, and
+//! says what starts the work, how far it has come and what stops it. Nothing here knows conditions but those of a failure.
+
+pub(crate) mod job;
+
+use jiff::Timestamp;
+use operator_kit::{Child, Deletion};
+use serde_json::{Map, Value};
+use vworkspace_api::operation::{EngineRef, Failed, LogsRef, Operation};
+
+/// What is seen of the engine for one operation.
+pub(crate) trait Engine: Send + Sync {
+    /// Why it cannot take any work now, in words that name what is missing.
+    fn lacks(&self) -> Option<String>;
+
+    /// What has to be made for the work to begin: made once, never changed. The last one does the work.
+    fn start(&self, operation: &Operation) -> Vec<Child>;
+
+    /// How far it has come.
+    fn state(&self) -> State;
+
+    /// The object that does the work, if it is there.
+    fn engine_ref(&self) -> Option<EngineRef>;
+
+    /// What ends the work before its time.
+    fn stop(&self) -> Stop;
+
+    /// What is left to be removed so long after the end, if anything.
+    fn cleanup(&self) -> Option<(std::time::Duration, Deletion)>;
+}
+
+/// How far an engine has come with an operation.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum State {
+    /// There is nothing of it.
+    NotStarted,
+    /// Whether there is something cannot be seen; why.
+    Unknown(String),
+    /// It has been given the work and has not begun.
+    Waiting(Progress),
+    /// It is at work.
+    Running(Progress),
+    /// It has ended.
+    Ended(Ending),
+}
+
+/// What an engine says while it has not ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Progress {
+    /// From when on a timeout counts.
+    pub(crate) since: Option<Timestamp>,
+    pub(crate) message: String,
+}
+
+/// How it ended.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Ending {
+    pub(crate) outcome: Outcome,
+    pub(crate) message: String,
+    pub(crate) outputs: Map<String, Value>,
+    pub(crate) logs_ref: Option<LogsRef>,
+    /// By the engine's own clock, if it says so.
+    pub(crate) at: Option<Timestamp>,
+}
+
+/// Well or badly.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    Succeeded,
+    Failed(Failed),
+}
+
+/// What ends the work of an engine.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Stop {
+    /// The deletion of the object that does it: when that is gone, the work has ended.
+    Delete(Deletion),
+    /// It is on its way out.
+    Underway,
+    /// Nothing does: it goes on to its end; why.
+    Impossible(&'static str),
+}

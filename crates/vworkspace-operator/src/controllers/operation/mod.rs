@@ -1,0 +1,164 @@
+//! Operation: day-2 work on an application, carried out by an engine, once.
+//!
+//! A new rule about conditions goes into `decide/`, one about an engine into its folder below `engines/`, one about what we look
+//! at into `observe.rs`. Nothing here talks to the API server: the kit carries plans out.
+
+mod decide;
+mod engines;
+mod observe;
+
+use conditions::{Kind, Severity};
+use jiff::Timestamp;
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::{Pod, ServiceAccount};
+use kube::ResourceExt;
+use kube::api::DynamicObject;
+use operator_kit::{
+    Controller, LaneOf, ObjectKey, Ownership, Plan, Selection, Unreadable, View, Watched, Watches,
+};
+use serde_json::Value;
+use vworkspace_api::application_instance::ApplicationInstance;
+use vworkspace_api::operation::{Operation, OperationStatus, RUNNER};
+
+pub(crate) use decide::Rules;
+use observe::World;
+
+/// Says on a child, and on its pods, which operation it belongs to: by its uid.
+const OPERATION_LABEL: &str = "ops.vworkspace.io/operation";
+/// Says on a child who made it.
+const MANAGED_BY: (&str, &str) = ("app.vworkspace.io/managed-by", "vworkspace-operator");
+
+/// The controller of Operations.
+pub(crate) struct Operations {
+    rules: Rules,
+    kinds: Kinds,
+}
+
+/// What it looks at.
+#[derive(Debug, Clone, Copy)]
+struct Kinds {
+    /// Who else wants to do something to the target.
+    operations: Watched<Operation>,
+    /// What is worked on.
+    instances: Watched<ApplicationInstance>,
+    /// What runs a command.
+    jobs: Watched<Job>,
+    /// What it runs in.
+    pods: Watched<Pod>,
+    /// In whose name.
+    runners: Watched<ServiceAccount>,
+}
+
+impl Kinds {
+    fn declare(watches: &mut Watches) -> Self {
+        let operations = watches.own();
+        watches.found_by(operations, target_of_unfinished);
+        // Those on the same target: one of them may be next.
+        watches.mapped::<Operation>(Selection::all(), move |seen, caches| {
+            target(seen).map(|target| caches.keys_named(operations, &target)).unwrap_or_default()
+        });
+        let kinds = Self {
+            operations,
+            instances: watches.mapped(Selection::all(), move |seen, caches| {
+                caches.keys_named(operations, &ObjectKey::of(seen))
+            }),
+            jobs: watches.owned(Operations::OWNERSHIP),
+            pods: watches.owned(Operations::OWNERSHIP),
+            // Whether it is there is asked when it is needed.
+            runners: watches.mapped(Selection::named(RUNNER), |_, _| Vec::new()),
+        };
+        watches.found_by(kinds.pods, operation_of);
+        kinds
+    }
+}
+
+impl Operations {
+    pub(crate) fn new(watches: &mut Watches, rules: Rules) -> Self {
+        Self { rules, kinds: Kinds::declare(watches) }
+    }
+}
+
+impl Controller for Operations {
+    const NAME: &'static str = "operation";
+    const FINALIZER: Option<&'static str> = Some("ops.vworkspace.io/finalizer");
+    const OWNERSHIP: Ownership = Ownership::Label(OPERATION_LABEL);
+    const CLOCKS: &'static [&'static str] = &[];
+    const LANE: Option<LaneOf<Operation>> = Some(|operation| {
+        Some(ObjectKey::namespaced(&operation.namespace()?, &operation.spec.target_ref.name))
+    });
+
+    type Object = Operation;
+    type World = World;
+    type Status = OperationStatus;
+
+    fn observe(&self, operation: &Operation, view: &View<'_>) -> World {
+        observe::world(operation, view, &self.kinds)
+    }
+
+    fn decide(&self, operation: &Operation, world: &World, now: Timestamp) -> Plan<OperationStatus> {
+        decide::plan(operation, world, &self.rules, now)
+    }
+
+    fn is_warning(type_: &str) -> bool {
+        Operation::VOCABULARY.severity(type_) == Severity::Warning
+    }
+
+    fn unreadable(&self, unreadable: Unreadable<'_, OperationStatus>, now: Timestamp) -> OperationStatus {
+        decide::unreadable(unreadable, now)
+    }
+}
+
+/// What an operation works on, unless it has ended: those need no place in line.
+fn target_of_unfinished(operation: &DynamicObject) -> Vec<ObjectKey> {
+    let phase = operation.data.pointer("/status/phase").and_then(Value::as_str);
+    let has_ended = matches!(phase, Some("Succeeded" | "Failed" | "Cancelled"));
+    target(operation).filter(|_| !has_ended).into_iter().collect()
+}
+
+fn target(operation: &DynamicObject) -> Option<ObjectKey> {
+    let name = operation.data.pointer("/spec/targetRef/name").and_then(Value::as_str)?;
+    Some(ObjectKey::namespaced(operation.metadata.namespace.as_deref()?, name))
+}
+
+/// The operation that a pod works for.
+fn operation_of(pod: &DynamicObject) -> Vec<ObjectKey> {
+    let uid = pod.metadata.labels.as_ref().and_then(|labels| labels.get(OPERATION_LABEL));
+    let namespace = pod.metadata.namespace.as_deref();
+    namespace.zip(uid).map(|(namespace, uid)| ObjectKey::namespaced(namespace, uid)).into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn operation(status: &Value) -> DynamicObject {
+        let mut object: DynamicObject =
+            serde_json::from_value(json!({"metadata": {"name": "a", "namespace": "shop"}})).unwrap();
+        object.data = json!({"spec": {"targetRef": {"name": "web"}}, "status": status});
+        object
+    }
+
+    #[test]
+    fn only_what_has_not_ended_is_found_by_its_target() {
+        let web = vec![ObjectKey::namespaced("shop", "web")];
+        for phase in ["Pending", "Running"] {
+            assert_eq!(target_of_unfinished(&operation(&json!({"phase": phase}))), web, "{phase}");
+        }
+        assert_eq!(target_of_unfinished(&operation(&Value::Null)), web);
+        for phase in ["Succeeded", "Failed", "Cancelled"] {
+            assert_eq!(target_of_unfinished(&operation(&json!({"phase": phase}))), [], "{phase}");
+        }
+    }
+
+    #[test]
+    fn a_pod_is_found_by_the_operation_that_it_works_for() {
+        let pod = |labels: Value| -> DynamicObject {
+            let meta = json!({"name": "a", "namespace": "shop", "labels": labels});
+            serde_json::from_value(json!({ "metadata": meta })).unwrap()
+        };
+        let found = operation_of(&pod(json!({OPERATION_LABEL: "u"})));
+        assert_eq!(found, [ObjectKey::namespaced("shop", "u")]);
+        assert_eq!(operation_of(&pod(json!({}))), []);
+    }
+}
