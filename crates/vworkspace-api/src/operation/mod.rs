@@ -163,3 +163,6 @@ impl OperationSpec {
         self.approvals.required || self.template().is_some_and(|template| template.needs_approval)
     }
 }
+
+#[cfg(test)]
+mod tests;

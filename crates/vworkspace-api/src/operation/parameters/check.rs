@@ -7,11 +7,6 @@ use super::{MAX_NUMBER, MAX_PARAMETERS};
 use crate::Duration;
 use crate::operation::{Parameter, ParameterKind, Template};
 
-/// What a retention looks like, in words.
-const A_RETENTION: &str = "a duration such as 720h, 30d or 12h30m";
-/// What a name looks like, in words.
-pub(super) const A_NAME: &str = "the name of an object: lower case letters, digits, '-' and '.'";
-
 /// A hundred years: Velero cannot write a date beyond the year 9999.
 const LONGEST_RETENTION: Duration = Duration::from_mins(36_500 * 24 * 60);
 
@@ -30,7 +25,7 @@ pub(super) fn check(template: &Template, parameters: &Map<String, Value>) -> Res
     for parameter in template.parameters {
         match parameters.get(parameter.name) {
             None if parameter.required => {
-                problems.push(problem(parameter.name, "nothing", &expected(parameter)));
+                problems.push(problem(parameter.name, "nothing", &parameter.expected()));
             }
             None => {}
             Some(value) => check_value(parameter, value, &mut problems),
@@ -44,9 +39,7 @@ fn check_value(parameter: &Parameter, value: &Value, problems: &mut Vec<String>)
     // What is not required and blank counts as not given.
     let may_be_blank = |text: &str| !parameter.required && text.trim().is_empty();
     let fits = match (parameter.kind, value) {
-        (ParameterKind::Text, Value::String(text)) => {
-            parameter.required.then_some(text).is_none_or(|text| !text.trim().is_empty())
-        }
+        (ParameterKind::Text, Value::String(text)) => !(parameter.required && text.trim().is_empty()),
         (ParameterKind::Name, Value::String(text)) => may_be_blank(text) || is_name(text),
         (ParameterKind::Retention, Value::String(text)) => may_be_blank(text) || retention(text).is_some(),
         (ParameterKind::OneOf(words), Value::String(text)) => words.contains(&text.as_str()),
@@ -74,24 +67,7 @@ fn check_value(parameter: &Parameter, value: &Value, problems: &mut Vec<String>)
         // What these hold can be a password.
         let secret = matches!(parameter.kind, ParameterKind::Env | ParameterKind::Object);
         let found = if secret { sort_of(value).to_owned() } else { quoted(value) };
-        problems.push(problem(name, &found, &expected(parameter)));
-    }
-}
-
-/// What a parameter may hold, in words.
-fn expected(parameter: &Parameter) -> String {
-    match parameter.kind {
-        ParameterKind::Text => format!("a text such as {}", parameter.example),
-        ParameterKind::Name => A_NAME.to_owned(),
-        ParameterKind::Boolean => "true or false".to_owned(),
-        ParameterKind::Number { least } => format!("a whole number from {least} to {MAX_NUMBER}"),
-        ParameterKind::TextList => format!("a list of texts such as {}", parameter.example),
-        ParameterKind::TextMap => format!("a map from text to text such as {}", parameter.example),
-        ParameterKind::Retention => A_RETENTION.to_owned(),
-        ParameterKind::Env => "a list of name with value or valueFrom, or a map from name to text".to_owned(),
-        ParameterKind::Object => format!("an object such as {}", parameter.example),
-        ParameterKind::OneOf([only]) => (*only).to_owned(),
-        ParameterKind::OneOf(words) => format!("one of {}", words.join(", ")),
+        problems.push(problem(name, &found, &parameter.expected()));
     }
 }
 
@@ -102,12 +78,18 @@ pub(super) fn retention(text: &str) -> Option<Duration> {
 }
 
 /// Whether most kinds would take it for the name of an object.
-pub(super) fn is_name(text: &str) -> bool {
-    let inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-    let is_label = |label: &str| {
-        label.bytes().all(|byte| inner(byte) || byte == b'-')
-            && label.bytes().next().is_some_and(inner)
-            && label.bytes().next_back().is_some_and(inner)
-    };
+fn is_name(text: &str) -> bool {
     text.len() <= 253 && text.split('.').all(is_label)
+}
+
+/// Whether a namespace can have that name.
+pub(super) fn is_namespace(text: &str) -> bool {
+    text.len() <= 63 && is_label(text)
+}
+
+fn is_label(text: &str) -> bool {
+    let is_inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    text.bytes().all(|byte| is_inner(byte) || byte == b'-')
+        && text.bytes().next().is_some_and(is_inner)
+        && text.bytes().next_back().is_some_and(is_inner)
 }

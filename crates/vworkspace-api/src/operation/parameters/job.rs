@@ -9,8 +9,13 @@ use serde_json::{Map, Value};
 use super::found::Given;
 use super::problem::{Problems, problem, quoted, sort_of};
 
-/// The places that a variable's value can come from.
-const SOURCES: [&str; 4] = ["configMapKeyRef", "fieldRef", "resourceFieldRef", "secretKeyRef"];
+/// The places that a variable's value can come from, with what each must name.
+const SOURCES: [(&str, &[&str]); 4] = [
+    ("configMapKeyRef", &["name", "key"]),
+    ("fieldRef", &["fieldPath"]),
+    ("resourceFieldRef", &["resource"]),
+    ("secretKeyRef", &["name", "key"]),
+];
 
 /// What a command is told.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -121,10 +126,19 @@ fn text(place: &str, value: &Value, problems: &mut Vec<String>) -> Option<String
 /// Where a variable's value comes from: exactly one place.
 fn source(place: &str, from: &Value, problems: &mut Vec<String>) -> Option<EnvVarSource> {
     let only = from.as_object().filter(|fields| fields.len() == 1);
-    let known = only.is_some_and(|fields| SOURCES.iter().any(|source| fields.contains_key(*source)));
+    let is_whole = |(source, needed): &(&str, &[&str])| {
+        let place = only.and_then(|fields| fields.get(*source));
+        place.is_some_and(|place| {
+            needed
+                .iter()
+                .all(|field| place.get(*field).and_then(Value::as_str).is_some_and(|text| !text.is_empty()))
+        })
+    };
+    let known = SOURCES.iter().any(is_whole);
     let read = known.then(|| serde_json::from_value::<EnvVarSource>(from.clone()).ok()).flatten();
     if read.is_none() {
-        let expected = format!("exactly one of {}, as a pod has it", SOURCES.join(", "));
+        let sources = SOURCES.map(|(source, needed)| format!("{source} ({})", needed.join(", ")));
+        let expected = format!("exactly one of {}", sources.join(", "));
         problems.push(problem(place, sort_of(from), &expected));
     }
     read

@@ -88,3 +88,6 @@ fn request(
         _ => return None,
     })
 }
+
+#[cfg(test)]
+mod tests;

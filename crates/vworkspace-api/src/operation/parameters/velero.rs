@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::check::{A_NAME, is_name, retention};
+use super::check::{is_namespace, retention};
 use super::found::Given;
-use super::problem::{Problems, problem};
+use super::problem::{Problems, problem, quoted};
 use crate::Duration;
 
 /// What a backup is told.
@@ -75,15 +75,11 @@ impl RestoreParameters {
     pub(super) fn from_given(given: Given<'_>) -> Result<Self, Problems> {
         let namespace_mapping = given.text_map("namespaceMapping");
         let names = namespace_mapping.iter().flat_map(|(from, to)| [(from, from), (from, to)]);
-        let wrong = names.filter(|(_, name)| !is_name(name));
-        Problems::any(
-            wrong
-                .map(|(from, name)| {
-                    let found = super::problem::quoted(&name.as_str().into());
-                    problem(&format!("namespaceMapping.{from}"), &found, A_NAME)
-                })
-                .collect(),
-        )?;
+        let wrong = names.filter(|(_, name)| !is_namespace(name)).map(|(from, name)| {
+            let field = format!("namespaceMapping.{from}");
+            problem(&field, &quoted(&name.as_str().into()), "the name of a namespace on both sides")
+        });
+        Problems::any(wrong.collect())?;
         let existing_resource_policy = match given.text("existingResourcePolicy") {
             Some("none") => Some(ExistingResourcePolicy::None),
             Some("update") => Some(ExistingResourcePolicy::Update),

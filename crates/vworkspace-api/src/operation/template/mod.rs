@@ -7,6 +7,7 @@ mod table;
 pub(super) use schema::parameters_schema;
 pub use table::TEMPLATES;
 
+use super::parameters::MAX_NUMBER;
 use super::{Engine, OperationType};
 
 /// The service account that commands and workflows run as; there is no choice.
@@ -109,3 +110,31 @@ impl Template {
         TEMPLATES.iter().filter(move |template| template.type_ == type_).map(|template| template.engine)
     }
 }
+
+impl Parameter {
+    /// What it may hold, in words.
+    #[must_use]
+    pub fn expected(&self) -> String {
+        let example = self.example;
+        match self.kind {
+            ParameterKind::Text => format!("a text such as {example}"),
+            ParameterKind::Name => {
+                "the name of an object: lower case letters, digits, '-' and '.'".to_owned()
+            }
+            ParameterKind::Boolean => "true or false".to_owned(),
+            ParameterKind::Number { least } => format!("a whole number from {least} to {MAX_NUMBER}"),
+            ParameterKind::TextList => format!("a list of texts such as {example}"),
+            ParameterKind::TextMap => format!("a map from text to text such as {example}"),
+            ParameterKind::Retention => "a duration such as 720h, 30d or 12h30m".to_owned(),
+            ParameterKind::Env => {
+                "a list of name with value or valueFrom, or a map from name to text".to_owned()
+            }
+            ParameterKind::Object => format!("an object such as {example}"),
+            ParameterKind::OneOf([only]) => (*only).to_owned(),
+            ParameterKind::OneOf(words) => format!("one of {}", words.join(", ")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
