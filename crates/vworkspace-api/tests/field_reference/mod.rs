@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use serde_json::Value;
 
-/// The page of one CRD; `generated_by` is the command that writes it anew.
-pub(crate) fn page(crd: &Value, generated_by: &str) -> String {
+/// The page of one CRD; `examples` is their folder below docs/examples, `generated_by` the command that writes the page anew.
+pub(crate) fn page(crd: &Value, examples: &str, generated_by: &str) -> String {
     let (spec, version) = (&crd["spec"], &crd["spec"]["versions"][0]);
     let (kind, schema) = (text(&spec["names"]["kind"]), &version["schema"]["openAPIV3Schema"]);
     let mut page = format!(
@@ -19,7 +19,7 @@ pub(crate) fn page(crd: &Value, generated_by: &str) -> String {
         text(&version["name"]),
         text(&spec["names"]["shortNames"][0]),
         kind.to_lowercase(),
-        format_args!("../examples/{}", kind.to_lowercase()),
+        format_args!("../examples/{examples}"),
         text(&spec["names"]["singular"]),
     );
     write_rules(&mut page, schema);
@@ -84,6 +84,7 @@ fn kind_of(path: &str, name: &str, field: &Value) -> String {
         (_, true, _) => format!("[object]({})", link("")),
         (_, _, true) => format!("[list]({})", link("")),
         ("array", ..) => format!("list of {}", text(&field["items"]["type"])),
+        ("", ..) => "anything".to_owned(),
         (kind, ..) => kind.to_owned(),
     }
 }
