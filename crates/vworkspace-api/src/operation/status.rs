@@ -78,7 +78,7 @@ pub struct OperationStatus {
     pub conditions: ConditionSet<Operation>,
 }
 
-/// How far an operation is.
+/// How far it is, in a word; the conditions say more. Succeeded, Failed and Cancelled are final.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[schemars(inline)]
 pub enum Phase {

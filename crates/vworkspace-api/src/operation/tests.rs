@@ -2,7 +2,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-fn operation(spec: Value) -> Operation {
+fn operation(spec: &Value) -> Operation {
     let object = json!({"apiVersion": "ops.vworkspace.io/v1alpha1", "kind": "Operation",
         "metadata": {"name": "nightly"}, "spec": spec});
     serde_json::from_value(object).expect("an operation")
@@ -11,7 +11,7 @@ fn operation(spec: Value) -> Operation {
 fn spec(type_: &str, engine: &str) -> OperationSpec {
     let target =
         json!({"apiVersion": "apps.vworkspace.io/v1alpha1", "kind": "ApplicationInstance", "name": "shop"});
-    operation(json!({"targetRef": target, "type": type_, "engine": engine})).spec
+    operation(&json!({"targetRef": target, "type": type_, "engine": engine})).spec
 }
 
 #[test]

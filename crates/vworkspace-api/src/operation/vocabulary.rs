@@ -177,8 +177,8 @@ conditions! {
     /// The operation was ended before its time; it never changes again.
     Cancelled for Operation {
         True UserCancelled contract "0.1.0" was ["CancelledByUser"] {
-            meaning: "An administrator or the control plane cancelled it with spec.cancel: true, or it was deleted \
-                      before it had ended.",
+            meaning: "An administrator or the control plane cancelled it (spec.cancel), or it was deleted before it \
+                      had ended.",
             investigate: [DESCRIBE, "kubectl get events -n {namespace} --field-selector involvedObject.name={name}"],
             resolve: "Nothing to do. If it is still wanted, create a new operation.",
         }
@@ -203,8 +203,8 @@ conditions! {
             meaning: "Another operation on the same target runs, or is next in line, and must not run \
                       together with this one. The message names it.",
             investigate: [ALL, "kubectl get operations.ops.vworkspace.io -A -o json | jq '.items[] | select(.status.phase==\"Running\") | .metadata.name'"],
-            resolve: "Wait for the other one to end. If it hangs and it is safe, cancel it: `kubectl patch \
-                  operations.ops.vworkspace.io -n {namespace} <its name> --type merge -p '{\"spec\":{\"cancel\":true}}'`.",
+            resolve: "Wait for the other one to end. If it hangs and it is safe, set spec.cancel: true there: `kubectl edit \
+                  operations.ops.vworkspace.io -n {namespace} <its name>`.",
         }
         True AwaitingApproval contract "0.1.0" {
             meaning: "spec.approvals.required is true, or policy demands it, and the approval claim is \

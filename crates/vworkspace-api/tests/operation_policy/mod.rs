@@ -1,7 +1,8 @@
 //! The admission policy of operations: what the rules of the CRD cannot see, from the table of templates.
 
 use serde_json::{Map, Value, json};
-use vworkspace_api::operation::{Parameter, TEMPLATES, Template, parameters::MAX_PARAMETERS};
+use vworkspace_api::operation::parameters::MAX_PARAMETERS;
+use vworkspace_api::operation::{Engine, Parameter, TEMPLATES, Template};
 
 const NAME: &str = "vworkspace-operations";
 const ABOUT: &str = "\
@@ -58,7 +59,7 @@ fn binding() -> Value {
 fn variables() -> Value {
     let pairs = map(|template| (pair(template), template.name.into()));
     let engines = map(|template| {
-        let engines: Vec<&str> = Template::engines_of(template.type_).map(|engine| engine.as_str()).collect();
+        let engines: Vec<&str> = Template::engines_of(template.type_).map(Engine::as_str).collect();
         (template.type_.to_string(), engines.into())
     });
     let names = map(|template| {

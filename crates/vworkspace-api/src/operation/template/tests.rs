@@ -6,7 +6,7 @@ use super::*;
 use crate::operation::{OperationSpec, Problems, Request};
 
 /// A request of this template with these parameters.
-fn request(template: &Template, parameters: Map<String, Value>) -> Result<Request, Problems> {
+fn request(template: &Template, parameters: &Map<String, Value>) -> Result<Request, Problems> {
     let spec = json!({
         "targetRef": {"apiVersion": "apps.vworkspace.io/v1alpha1", "kind": "ApplicationInstance", "name": "shop"},
         "type": template.type_.as_str(), "engine": template.engine.as_str(), "parameters": parameters,
@@ -30,9 +30,10 @@ fn names_are_unique_and_made_of_type_and_engine() {
     let names: BTreeSet<_> = TEMPLATES.iter().map(|template| template.name).collect();
     assert_eq!(names.len(), TEMPLATES.len());
     for template in TEMPLATES {
-        let type_ = template.type_.as_str();
-        let lower = format!("{}{}", type_[..1].to_lowercase(), &type_[1..]);
-        assert_eq!(template.name, format!("{lower}.{}", template.engine));
+        let (type_, engine) = template.name.split_once('.').expect("a name has a dot");
+        assert_eq!(engine, template.engine.as_str());
+        assert!(type_.eq_ignore_ascii_case(template.type_.as_str()), "{}", template.name);
+        assert!(type_.starts_with(|first: char| first.is_ascii_lowercase()), "{}", template.name);
         assert_eq!(template.verb, type_.to_lowercase());
         assert_eq!(Template::of(template.type_, template.engine), Some(template));
         assert_eq!(Template::named(template.name), Some(template));
@@ -65,9 +66,8 @@ fn texts_are_sentences_and_parameters_stand_once() {
 fn the_example_of_every_parameter_is_accepted() {
     for template in Template::supported() {
         for parameter in template.parameters {
-            let parameters = with_example(template, parameter);
             // An upgrade needs one of its two, which is the one that is tried.
-            let answer = request(template, parameters);
+            let answer = request(template, &with_example(template, parameter));
             assert!(answer.is_ok(), "{}.{}: {answer:?}", template.name, parameter.name);
         }
     }
@@ -79,7 +79,7 @@ fn the_example_of_every_parameter_is_accepted() {
 #[test]
 fn what_cannot_be_run_yet_is_told_with_what_can() {
     for template in TEMPLATES.iter().filter(|template| !template.is_supported) {
-        let said = request(template, Map::new()).expect_err(template.name).to_string();
+        let said = request(template, &Map::new()).expect_err(template.name).to_string();
         assert_eq!(
             said,
             format!(
