@@ -1,21 +1,26 @@
 {{/*
-Its own kind; patch sets the finalizer and takes it off. Always cluster-wide: a namespace that is deleted loses its Roles before its
-instances, and an operator that may not take the finalizer off would hold both for ever.
+Its own kinds; patch sets the finalizer and takes it off. Always cluster-wide: a namespace that is deleted loses its Roles before its
+instances, and an operator that may not take the finalizer off would hold both for ever. Operations that have ended are deleted in time.
 */}}
 {{- define "operator.instanceRules" -}}
 - apiGroups: [apps.vworkspace.io]
   resources: [applicationinstances]
   verbs: [list, watch, patch]
+- apiGroups: [ops.vworkspace.io]
+  resources: [operations]
+  verbs: [list, watch, patch, delete]
 {{- end }}
 
 {{/*
-Whether one of watchNamespaces is being deleted, which must be seen when its Role is gone already. Not asked for where the operator
-keeps its rights in any case.
+What a namespace allows (annotation ops.vworkspace.io/allowed-types), and whether one of watchNamespaces is being deleted, which must be seen
+when its Role is gone already.
 */}}
 {{- define "operator.namespaceRules" -}}
 - apiGroups: [""]
   resources: [namespaces]
-  resourceNames: {{ toJson .Values.watchNamespaces }}
+  {{- with .Values.watchNamespaces }}
+  resourceNames: {{ toJson . }}
+  {{- end }}
   verbs: [list, watch]
 {{- end }}
 
@@ -57,8 +62,21 @@ may read them.
   resources: [deployments, statefulsets, daemonsets]
   verbs: [list, watch]
 - apiGroups: [batch]
-  resources: [jobs, cronjobs]
+  resources: [cronjobs]
   verbs: [list, watch]
+# What runs the command of an operation, and in whose name.
+- apiGroups: [ops.vworkspace.io]
+  resources: [operations/status]
+  verbs: [patch]
+- apiGroups: [batch]
+  resources: [jobs]
+  verbs: [get, list, watch, create, delete]
+- apiGroups: [""]
+  resources: [pods]
+  verbs: [list, watch]
+- apiGroups: [""]
+  resources: [serviceaccounts]
+  verbs: [get, list, watch, create]
 - apiGroups: [cert-manager.io]
   resources: [certificates]
   verbs: [list, watch]

@@ -16,8 +16,10 @@ mod example;
 mod failing_job;
 mod faults;
 mod lab_recovery;
+mod operation;
 mod operator_chart;
 mod optional_kind;
+mod own_object;
 mod plugin_status;
 mod service_dns;
 mod troubleshooting;
@@ -120,6 +122,11 @@ pub(crate) const ALL: &[Scenario] = &[
     application::restored::SCENARIO,
     application::retry::SCENARIO,
     application::secrecy::SCENARIO,
+    operation::command::SCENARIO,
+    operation::waiting::SCENARIO,
+    operation::cancel::SCENARIO,
+    operation::approval::SCENARIO,
+    operation::refused::SCENARIO,
     troubleshooting::APPLICATION,
     operator_chart::SCENARIO,
     application::unreadable::SCENARIO,

@@ -159,7 +159,7 @@ pub(super) fn check<S>(plan: &Plan<S>, caches: &Caches) -> Result<(), Error> {
             // What is never changed may be one that all share.
             Step::Create(child) => {
                 let id = child.id();
-                let is_declared = caches.is_declared(&id.resource);
+                let is_declared = caches.making(&id.resource).is_some();
                 (id, is_declared)
             }
             Step::Patch(patch) => (patch.id(), caches.is_declared(&patch.resource)),

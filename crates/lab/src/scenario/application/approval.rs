@@ -180,7 +180,8 @@ async fn asked(shop: &Instance<'_>, wanted: impl Fn(&Asked) -> bool) -> Result<A
     Asked::of(&object).context("it asks for nothing")
 }
 
-async fn approve(ground: &Ground, shop: &Instance<'_>) -> Result<String> {
+/// The claim that an object of ours asks for.
+pub(in super::super) async fn approve(ground: &Ground, shop: &Instance<'_>) -> Result<String> {
     signed(ground, asked(shop, |_| true).await?)
 }
 
@@ -192,6 +193,7 @@ pub(in super::super) fn claim_for(ground: &Ground, object: &DynamicObject) -> Re
 /// What a control plane does: it reads what there is to approve, and signs it.
 fn signed(ground: &Ground, asked: Asked) -> Result<String> {
     let Asked { object, cluster, uid, digest, .. } = asked;
+    let kind = object.types.as_ref().map(|types| types.kind.clone()).context("the object has no kind")?;
     ensure!(Some(&uid) == object.uid().as_ref(), "the message names uid {uid}");
     let now = Timestamp::now();
     let claim = Claim {
@@ -199,7 +201,7 @@ fn signed(ground: &Ground, asked: Asked) -> Result<String> {
         id: format!("{}-{}", ground.namespace, object.metadata.generation.unwrap_or_default()),
         cluster,
         namespace: ground.namespace.clone(),
-        kind: "ApplicationInstance".to_owned(),
+        kind,
         uid,
         digest,
         by: "the lab".to_owned(),

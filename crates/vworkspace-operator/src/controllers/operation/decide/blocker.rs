@@ -1,8 +1,8 @@
 //! What must hold before an operation may start, whoever else wants to.
 
-use conditions::{Finding, Rule, Subject, first as first_of};
+use conditions::{Finding, Rule, Status, Subject, first as first_of};
 use jiff::Timestamp;
-use vworkspace_api::application_instance::{ApplicationInstance, Ready};
+use vworkspace_api::application_instance::ApplicationInstance;
 use vworkspace_api::operation::{Blocked, Operation};
 
 use super::Rules;
@@ -91,15 +91,9 @@ fn not_ready(candidate: &Candidate<'_>) -> Option<String> {
     let status = instance.status.as_ref();
     let is_current = status.is_some_and(|status| status.observed_generation == instance.metadata.generation);
     let ready = status.and_then(|status| status.conditions.get("Ready"));
-    let is_ready = status.is_some_and(|status| {
-        matches!(
-            status.conditions.read(),
-            Some(Ready::HelmReleaseReady | Ready::HelmReleaseReadyWithWarnings)
-        )
-    });
     match ready {
-        Some(_) if is_ready && is_current => None,
-        Some(ready) if !is_ready => {
+        Some(ready) if ready.status == Status::True && is_current => None,
+        Some(ready) if ready.status != Status::True => {
             Some(format!("ApplicationInstance {target} is not Ready ({}): {}", ready.reason, ready.message))
         }
         _ => Some(format!("Whether ApplicationInstance {target} is Ready is not known yet.")),

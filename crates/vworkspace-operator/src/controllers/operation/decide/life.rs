@@ -30,6 +30,8 @@ pub(super) enum Life {
     Blocked(Blocked, String),
     /// The engine is given its work with this plan.
     Starts,
+    /// The API server did not let the engine have it; it is tried again.
+    Refused(String),
     /// The engine has not begun.
     Waiting(Progress),
     /// The engine is at work.
@@ -50,7 +52,10 @@ pub(super) enum End {
 impl Life {
     /// Whether what decides about the start still matters.
     pub(super) fn is_before_start(&self) -> bool {
-        matches!(self, Life::Unseen | Life::Invalid(_) | Life::Blocked(..) | Life::Starts)
+        match self {
+            Life::Unseen | Life::Invalid(_) | Life::Blocked(..) | Life::Starts | Life::Refused(_) => true,
+            Life::Waiting(_) | Life::Running(_) | Life::Ended(_) => false,
+        }
     }
 }
 
@@ -176,21 +181,23 @@ fn gone(operation: &Operation, what: &str, now: Timestamp) -> Step {
 
 /// The engine has nothing of it yet.
 fn before_start(operation: &Operation, world: &World, rules: &Rules, now: Timestamp) -> Step {
+    if is_cancelled(operation) {
+        let why = if operation.spec.cancel { "spec.cancel" } else { "its deletion" };
+        let message = format!("Cancelled by {why} before it had started.");
+        return End::Cancelled(Cancelled::UserCancelled, message).into();
+    }
     if let Some(restore) = operation.labels().get(RESTORED) {
         return Life::Invalid(format!(
             "It came back from a backup (Restore {restore}) and is not carried out again; create a new operation."
         ))
         .into();
     }
-    if is_cancelled(operation) {
-        let why = if operation.spec.cancel { "spec.cancel" } else { "its deletion" };
-        let message = format!("Cancelled by {why} before it had started.");
-        return End::Cancelled(Cancelled::UserCancelled, message).into();
-    }
     let life = obstacle(operation, world, rules, now);
     let (Life::Invalid(message) | Life::Blocked(_, message)) = &life else {
         return match (&life, &world.engine) {
-            (Life::Starts, Ok(engine)) => Step { creations: engine.start(operation), ..life.into() },
+            (Life::Starts | Life::Refused(_), Ok(engine)) => {
+                Step { creations: engine.start(operation), ..life.into() }
+            }
             _ => life.into(),
         };
     };
@@ -276,10 +283,9 @@ fn obstacle(operation: &Operation, world: &World, rules: &Rules, now: Timestamp)
     }
     // Tried again with every change, and after a while: the words are those of the last time.
     match world.refusals.iter().find(|refusal| refusal.deed == Deed::Make) {
-        Some(refusal) => Life::Waiting(Progress {
-            since: None,
-            message: format!("{} could not be created: {}", refusal.object, refusal.message),
-        }),
+        Some(refusal) => {
+            Life::Refused(format!("{} could not be created: {}", refusal.object, refusal.message))
+        }
         None => Life::Starts,
     }
 }

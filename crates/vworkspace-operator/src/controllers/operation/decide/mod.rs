@@ -41,7 +41,7 @@ pub(super) fn plan(
         return finished::plan(operation, world, now);
     }
     let Step { life, creations, deletions, requeue_at } = life::next(operation, world, rules, now);
-    let status = status::of(operation, world, &life, now);
+    let status = status::of(operation, world, &life, rules, now);
     let is_before_start = life.is_before_start();
     Plan {
         creations,

@@ -11,6 +11,8 @@ use vworkspace_api::operation::{
     Accepted, Blocked, Cancelled, Failed, Operation, OperationStatus, Phase, Running, Succeeded,
 };
 
+use super::Rules;
+use super::approval::{self, Approval};
 use super::life::{End, Life};
 use crate::controllers::operation::engines::{Outcome, Progress};
 use crate::controllers::operation::observe::World;
@@ -140,7 +142,7 @@ impl Facts<'_> {
     /// What the engine, or the operation, waits for.
     fn waits_for(&self) -> &str {
         match self.life {
-            Life::Waiting(Progress { message, .. }) => message,
+            Life::Waiting(Progress { message, .. }) | Life::Refused(message) => message,
             _ => "",
         }
     }
@@ -151,7 +153,13 @@ pub(super) fn has_started(operation: &Operation) -> bool {
     operation.status.as_ref().is_some_and(|status| status.engine_ref.is_some())
 }
 
-pub(super) fn of(operation: &Operation, world: &World, life: &Life, now: Timestamp) -> OperationStatus {
+pub(super) fn of(
+    operation: &Operation,
+    world: &World,
+    life: &Life,
+    rules: &Rules,
+    now: Timestamp,
+) -> OperationStatus {
     let before = operation.status.clone().unwrap_or_default();
     // What the engine makes of its work is said when it is seen.
     if matches!(life, Life::Unseen | Life::Starts) {
@@ -186,6 +194,13 @@ pub(super) fn of(operation: &Operation, world: &World, life: &Life, now: Timesta
     };
     if let Life::Waiting(progress) | Life::Running(progress) = life {
         status.started_at = status.started_at.or_else(|| progress.since.map(Time));
+    }
+    // Whose word it started on: the claim held a moment ago.
+    if status.approved.is_none()
+        && status.engine_ref.is_some()
+        && let Approval::Accepted(approved) = approval::of(operation, &world.cluster, rules, now)
+    {
+        status.approved = Some(approved);
     }
     if let Life::Ended(end) = life {
         finish(&mut status, end, now);
@@ -224,8 +239,8 @@ fn summary(life: &Life) -> Summary<'_> {
         Life::Invalid(message) => (Phase::Pending, Accepted::ValidationFailed.entry(), message.as_str()),
         Life::Blocked(reason, message) => (Phase::Pending, reason.entry(), message.as_str()),
         Life::Unseen | Life::Starts => (Phase::Pending, Running::EngineNotStarted.entry(), ""),
-        Life::Waiting(progress) => {
-            (Phase::Pending, Running::EngineNotStarted.entry(), progress.message.as_str())
+        Life::Waiting(Progress { message, .. }) | Life::Refused(message) => {
+            (Phase::Pending, Running::EngineNotStarted.entry(), message.as_str())
         }
         Life::Running(progress) => {
             (Phase::Running, Running::EngineStarted.entry(), progress.message.as_str())

@@ -1,1 +1,366 @@
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use operator_kit::{Cause, Deed, Deletion, Dependents, Finalizer, ObjectKey, Plan, Refusal, Sight};
+use serde_json::{Map, Value, json};
+use vworkspace_api::operation::{Failed, Operation, OperationStatus, Phase};
 
+use super::testing::{Stub, after, command, noon, other, rules, says, target, with_status, words, world};
+use crate::controllers::operation::engines::{Ending, Outcome, Progress, State, Stop};
+use crate::controllers::operation::observe::{AllowedTypes, World};
+
+fn planned(operation: &Operation, world: &World, now: Timestamp) -> Plan<OperationStatus> {
+    super::plan(operation, world, &rules(), now)
+}
+
+fn progress(message: &str) -> Progress {
+    Progress { since: Some(noon()), message: message.to_owned() }
+}
+
+fn ended(outcome: Outcome) -> State {
+    State::Ended(Ending {
+        outcome,
+        message: "as the engine says".to_owned(),
+        outputs: Map::from_iter([("exitCode".to_owned(), Value::from(0))]),
+        logs_ref: None,
+        at: Some(after(10)),
+    })
+}
+
+fn engine_ref() -> Option<vworkspace_api::operation::EngineRef> {
+    use crate::controllers::operation::engines::Engine;
+    Stub::with(State::Running(progress(""))).engine_ref()
+}
+
+fn deletion() -> Deletion {
+    let key = ObjectKey::namespaced("shop", "a-job");
+    Deletion::new::<k8s_openapi::api::batch::v1::Job>(key, "job-uid", Dependents::GoFirst)
+}
+
+/// The status of an operation that runs since noon.
+fn running(operation: &Operation) -> Operation {
+    let plan = planned(operation, &world(Stub::with(State::Running(progress("it runs")))), after(1));
+    assert_eq!(says(&plan, "Running"), "True/EngineStarted");
+    with_status(operation.clone(), plan.status)
+}
+
+#[test]
+fn nothing_in_the_way_it_starts_and_says_nothing_before_the_engine_is_seen() {
+    let plan = planned(&command("a", &json!({})), &world(Stub::with(State::NotStarted)), after(1));
+    assert_eq!((plan.creations.len(), plan.finalizer), (1, Finalizer::Hold));
+    assert_eq!(plan.status, OperationStatus::default());
+}
+
+#[test]
+fn what_is_in_the_way_is_said_and_nothing_is_started() {
+    let backup = |name: &str| {
+        command(name, &json!({"type": "Backup", "engine": "velero", "parameters": {"ttl": "1h"}}))
+    };
+    let mut table: Vec<(&str, Operation, World, &str, &str, &str)> = Vec::new();
+    let idle = || world(Stub::with(State::NotStarted));
+    let mut add = |name, operation, world, type_, wanted, message| {
+        table.push((name, operation, world, type_, wanted, message));
+    };
+    add(
+        "wrong parameters",
+        command("a", &json!({})),
+        World { engine: Err("spec.parameters.x: found 1; expected 2".to_owned()), ..idle() },
+        "Accepted",
+        "False/ValidationFailed",
+        "spec.parameters.x",
+    );
+    add(
+        "a namespace that allows something else",
+        command("a", &json!({})),
+        World { allowed_types: AllowedTypes::Only(vec!["Backup".to_owned()]), ..idle() },
+        "Accepted",
+        "False/ValidationFailed",
+        "found 'RunCommand'; expected one of Backup",
+    );
+    add(
+        "a namespace that cannot be seen",
+        command("a", &json!({})),
+        World { allowed_types: AllowedTypes::Unknown("forbidden".to_owned()), ..idle() },
+        "Accepted",
+        "False/ValidationFailed",
+        "forbidden",
+    );
+    add(
+        "no target",
+        command("a", &json!({})),
+        World { target: Sight::Absent, ..idle() },
+        "Accepted",
+        "False/ValidationFailed",
+        "found no ApplicationInstance web in namespace shop",
+    );
+    let mut going = target();
+    going.metadata.deletion_timestamp = Some(Time(noon()));
+    add(
+        "a target that goes",
+        command("a", &json!({})),
+        World { target: Sight::Present(going), ..idle() },
+        "Accepted",
+        "False/ValidationFailed",
+        "is being deleted",
+    );
+    let mut unable = target();
+    unable.metadata.annotations =
+        Some([("ops.vworkspace.io/runcommand".to_owned(), "jobs, x".to_owned())].into());
+    add(
+        "a target that lists another engine",
+        command("a", &json!({})),
+        World { target: Sight::Present(unable), ..idle() },
+        "Blocked",
+        "True/CapabilityMissing",
+        "is 'jobs, x'; expected job in it",
+    );
+    let mut changed = target();
+    changed.metadata.generation = Some(2);
+    add(
+        "a target that was ready before its last change",
+        command("a", &json!({})),
+        World { target: Sight::Present(changed), ..idle() },
+        "Blocked",
+        "True/TargetNotReady",
+        "not known yet",
+    );
+    add(
+        "no approval",
+        command("a", &json!({"approvals": {"required": true}})),
+        idle(),
+        "Blocked",
+        "True/AwaitingApproval",
+        "To approve: cluster lab, uid a-uid, digest ",
+    );
+    add(
+        "an engine that is not there",
+        command("a", &json!({})),
+        world(Stub { lacks: Some("Velero is not installed".to_owned()), ..Stub::with(State::NotStarted) }),
+        "Blocked",
+        "True/DependencyMissing",
+        "Velero is not installed",
+    );
+    let exclusive = json!({"policy": {"exclusive": true}});
+    add(
+        "one that runs and must be alone",
+        command("b", &exclusive),
+        World {
+            others: vec![other(running(&command("a", &exclusive)), State::Running(progress("")))],
+            ..idle()
+        },
+        "Blocked",
+        "True/ConflictingOperation",
+        "Operation a on ApplicationInstance web comes first",
+    );
+    add(
+        "a newer backup of the same",
+        backup("a"),
+        World { others: vec![other(backup("b"), State::NotStarted)], ..idle() },
+        "Cancelled",
+        "True/SupersededByOperation",
+        "Operation b asks for the same",
+    );
+    for (name, operation, world, type_, wanted, message) in table {
+        let plan = planned(&operation, &world, after(1));
+        assert_eq!(says(&plan, type_), wanted, "{name}: {:?}", plan.status);
+        assert!(words(&plan, type_).contains(message), "{name}: {}", words(&plan, type_));
+        assert!(plan.creations.is_empty(), "{name}: something is started");
+        assert_eq!(plan.status.reason.as_deref(), wanted.split_once('/').map(|(_, reason)| reason), "{name}");
+    }
+}
+
+#[test]
+fn a_backup_that_has_started_is_not_superseded_and_another_one_is_none_of_the_same() {
+    let backup = |name: &str, ttl: &str| {
+        command(name, &json!({"type": "Backup", "engine": "velero", "parameters": {"ttl": ttl}}))
+    };
+    let started = with_status(
+        backup("b", "1h"),
+        OperationStatus { engine_ref: engine_ref(), ..OperationStatus::default() },
+    );
+    for (name, newer, state) in [
+        ("of other parameters", backup("b", "2h"), State::NotStarted),
+        ("one that has started", started, State::Running(progress(""))),
+    ] {
+        let world = World { others: vec![other(newer, state)], ..world(Stub::with(State::NotStarted)) };
+        let plan = planned(&backup("a", "1h"), &world, after(1));
+        assert_eq!(plan.creations.len(), 1, "{name}: backups do not exclude each other");
+    }
+}
+
+#[test]
+fn the_wait_ends_with_its_time() {
+    let hasty = command("a", &json!({"policy": {"waitTimeout": "1m"}}));
+    let absent = || World { target: Sight::Absent, ..world(Stub::with(State::NotStarted)) };
+    let plan = planned(&hasty, &absent(), after(59));
+    assert_eq!(
+        (says(&plan, "Accepted").as_str(), plan.requeue_at),
+        ("False/ValidationFailed", Some(after(60)))
+    );
+    let plan = planned(&with_status(hasty, plan.status), &absent(), after(60));
+    assert_eq!(says(&plan, "Failed"), "True/PreconditionFailed");
+    assert_eq!(says(&plan, "Accepted"), "False/ValidationFailed", "it never was accepted");
+    assert_eq!(says(&plan, "Running"), "False/EngineNotStarted");
+    assert_eq!(plan.status.phase, Some(Phase::Failed));
+}
+
+#[test]
+fn what_the_engine_says_is_said() {
+    let operation = command("a", &json!({}));
+    let waiting = |at| planned(&operation, &world(Stub::with(State::Waiting(progress("no node")))), at);
+    assert_eq!(waiting(after(1)).status, OperationStatus::default(), "mostly it begins at once");
+    assert_eq!(waiting(after(1)).requeue_at, Some(after(2)));
+    let plan = waiting(after(2));
+    assert_eq!(
+        (says(&plan, "Running").as_str(), words(&plan, "Running").as_str()),
+        ("False/EngineNotStarted", "no node")
+    );
+    assert_eq!(plan.status.engine_ref.as_ref().and_then(|known| known.uid.as_deref()), Some("job-uid"));
+
+    let runs = running(&operation);
+    for (outcome, type_, reason, phase) in [
+        (Outcome::Succeeded, "Succeeded", "True/EngineCompleted", Phase::Succeeded),
+        (
+            Outcome::Failed(Failed::JobFailedBackoffExceeded),
+            "Failed",
+            "True/JobFailedBackoffExceeded",
+            Phase::Failed,
+        ),
+        (Outcome::Failed(Failed::Timeout), "Failed", "True/Timeout", Phase::Failed),
+    ] {
+        let plan = planned(&runs, &world(Stub::with(ended(outcome))), after(20));
+        assert_eq!(says(&plan, type_), reason);
+        assert_eq!(says(&plan, "Running"), "False/EngineFinished");
+        let status = &plan.status;
+        assert_eq!((status.phase, status.duration.as_deref()), (Some(phase), Some("10s")));
+        assert!(status.outcome_digest.is_some() && status.finished_at == Some(Time(after(10))));
+    }
+}
+
+#[test]
+fn nothing_is_said_of_an_engine_that_cannot_be_seen() {
+    let runs = running(&command("a", &json!({})));
+    let plan =
+        planned(&runs, &world(Stub::with(State::Unknown("jobs cannot be listed".to_owned()))), after(9));
+    assert_eq!(Some(&plan.status), runs.status.as_ref());
+    assert!(plan.creations.is_empty());
+}
+
+#[test]
+fn who_wants_an_end_gets_it_when_the_engine_has_stopped() {
+    let cancel = json!({"cancel": true});
+    let mut deleted = command("a", &json!({}));
+    deleted.metadata.deletion_timestamp = Some(Time(noon()));
+    for (name, operation) in [("by field", command("a", &cancel)), ("by deletion", deleted)] {
+        let early = planned(&operation, &world(Stub::with(State::NotStarted)), after(1));
+        assert_eq!(says(&early, "Cancelled"), "True/UserCancelled", "{name}, before the start");
+        assert!(early.creations.is_empty(), "{name}");
+
+        let runs = with_status(operation, running(&command("a", &json!({}))).status.unwrap());
+        let stub = Stub { stop: Stop::Delete(deletion()), ..Stub::with(State::Running(progress("it runs"))) };
+        let plan = planned(&runs, &world(stub), after(5));
+        assert_eq!(plan.deletions, [deletion()], "{name}");
+        assert_eq!(says(&plan, "Running"), "True/EngineStarted", "{name}: it has not stopped yet");
+        assert_eq!(says(&plan, "Cancelled"), "False/NotCancelled", "{name}");
+        let gone =
+            planned(&with_status(runs.clone(), plan.status), &world(Stub::with(State::NotStarted)), after(6));
+        assert_eq!(says(&gone, "Cancelled"), "True/UserCancelled", "{name}");
+        assert_eq!(gone.finalizer, Finalizer::Hold, "{name}: first it is said");
+        let last =
+            planned(&with_status(runs.clone(), gone.status), &world(Stub::with(State::NotStarted)), after(7));
+        assert_eq!(last.finalizer, Finalizer::Release, "{name}");
+        let done = planned(&runs, &world(Stub::with(ended(Outcome::Succeeded))), after(5));
+        assert_eq!(says(&done, "Succeeded"), "True/EngineCompleted", "{name}: it was faster");
+    }
+}
+
+#[test]
+fn what_cannot_be_stopped_runs_on_and_says_so() {
+    let runs = with_status(
+        command("a", &json!({"cancel": true})),
+        running(&command("a", &json!({}))).status.unwrap(),
+    );
+    let stub = Stub {
+        stop: Stop::Impossible("it cannot be stopped."),
+        ..Stub::with(State::Running(progress("half done")))
+    };
+    let plan = planned(&runs, &world(stub), after(5));
+    assert!(plan.deletions.is_empty());
+    assert_eq!(words(&plan, "Running"), "spec.cancel asks for an end: it cannot be stopped. half done");
+}
+
+#[test]
+fn time_is_over_by_our_clock_across_restarts() {
+    let spec = json!({"timeout": "1m"});
+    let runs = running(&command("a", &spec));
+    let stub = || Stub { stop: Stop::Delete(deletion()), ..Stub::with(State::Running(progress("it runs"))) };
+    let early = planned(&runs, &world(stub()), after(59));
+    assert_eq!((early.deletions.len(), early.requeue_at), (0, Some(after(60))));
+    let late = planned(&runs, &world(stub()), after(60));
+    assert_eq!(late.deletions, [deletion()]);
+    assert!(words(&late, "Running").starts_with("spec.timeout (1m) has passed"));
+    let gone = planned(&runs, &world(Stub::with(State::NotStarted)), after(61));
+    assert_eq!(says(&gone, "Failed"), "True/Timeout");
+}
+
+#[test]
+fn what_did_the_work_and_is_gone_is_not_made_again() {
+    let runs = running(&command("a", &json!({})));
+    let another = Stub { uid: "another", ..Stub::with(State::Running(progress("not ours"))) };
+    for (name, stub) in [("gone", Stub::with(State::NotStarted)), ("another of that name", another)] {
+        let plan = planned(&runs, &world(stub), after(5));
+        assert_eq!(says(&plan, "Failed"), "True/EngineFailed", "{name}");
+        assert!(plan.creations.is_empty(), "{name}");
+    }
+}
+
+#[test]
+fn nothing_changes_a_word_of_what_has_ended() {
+    let runs = running(&command("a", &json!({"ttlAfterFinished": "1h"})));
+    let end = planned(&runs, &world(Stub::with(ended(Outcome::Succeeded))), after(20)).status;
+    let mut finished = with_status(runs, end.clone());
+    finished.metadata.generation = Some(2);
+    finished.metadata.uid = Some("a-uid".to_owned());
+    let worlds = [
+        ("the target is gone", World { target: Sight::Absent, ..world(Stub::with(State::NotStarted)) }),
+        ("the engine says something else", world(Stub::with(ended(Outcome::Failed(Failed::EngineFailed))))),
+        (
+            "the spec is wrong",
+            World { engine: Err("wrong".to_owned()), ..world(Stub::with(State::NotStarted)) },
+        ),
+    ];
+    for (name, world) in worlds {
+        let plan = planned(&finished, &world, after(3000));
+        assert!(plan.creations.is_empty() && plan.deletions.is_empty(), "{name}");
+        assert_eq!(plan.finalizer, Finalizer::Release, "{name}");
+        assert_eq!(plan.requeue_at, Some(after(3610)), "{name}: it goes an hour after its end");
+        let OperationStatus { observed_generation, conditions, .. } = &plan.status;
+        assert_eq!(*observed_generation, Some(2), "{name}");
+        let same = OperationStatus {
+            observed_generation: end.observed_generation,
+            conditions: end.conditions.clone(),
+            ..plan.status.clone()
+        };
+        assert_eq!(same, end, "{name}");
+        for condition in conditions.iter() {
+            let before = end.conditions.get(&condition.type_).unwrap();
+            assert_eq!((&condition.reason, &condition.message), (&before.reason, &before.message), "{name}");
+        }
+    }
+    let due = planned(&finished, &world(Stub::with(State::NotStarted)), after(3610));
+    assert_eq!(due.deletions.len(), 1, "its time is over");
+}
+
+#[test]
+fn what_the_api_server_refuses_is_said_and_tried_again() {
+    let refusal = Refusal {
+        object: "Job shop/a-auid".to_owned(),
+        deed: Deed::Make,
+        cause: Cause::Forbidden,
+        message: "exceeded quota".to_owned(),
+    };
+    let world = World { refusals: vec![refusal], ..world(Stub::with(State::NotStarted)) };
+    let plan = planned(&command("a", &json!({})), &world, after(3));
+    assert_eq!((says(&plan, "Running").as_str(), plan.creations.len()), ("False/EngineNotStarted", 1));
+    assert!(words(&plan, "Running").contains("exceeded quota"));
+    assert!(!plan.temporary_watches.is_empty(), "what the namespace allows still matters");
+}

@@ -1,1 +1,225 @@
+use operator_kit::Sight;
+use serde_json::{Value, json};
+use vworkspace_api::operation::{Failed, Operation, Request};
 
+use super::*;
+use crate::controllers::operation::engines::{Ending, Outcome, Progress};
+
+fn operation(name: &str, parameters: &Value, policy: &Value) -> Operation {
+    serde_json::from_value(json!({
+        "apiVersion": "ops.vworkspace.io/v1alpha1", "kind": "Operation",
+        "metadata": {"name": name, "namespace": "shop", "uid": "0123456789abcdef"},
+        "spec": {
+            "targetRef": {"apiVersion": "apps.vworkspace.io/v1alpha1", "kind": "ApplicationInstance", "name": "web"},
+            "type": "RunCommand", "engine": "job", "parameters": parameters, "policy": policy}}))
+    .unwrap()
+}
+
+fn run(operation: &Operation) -> Run {
+    let Ok(Request::RunCommand(parameters)) = operation.spec.request() else { panic!("no command") };
+    Run { parameters, job: Sight::Absent, pods: Vec::new(), lacks_runner: false }
+}
+
+/// What is known of a Job and its pod.
+fn seen(status: &Value, pod: Option<&Value>) -> Run {
+    let job = json!({"metadata": {"name": "a-job", "namespace": "shop", "uid": "j",
+        "creationTimestamp": "2026-11-16T12:00:00Z"}, "status": status});
+    let pod = pod.map(|status| {
+        let meta =
+            json!({"name": "a-job-x", "namespace": "shop", "creationTimestamp": "2026-11-16T12:00:01Z"});
+        serde_json::from_value(json!({"metadata": meta, "status": status})).unwrap()
+    });
+    Run {
+        job: Sight::Present(serde_json::from_value(job).unwrap()),
+        pods: pod.into_iter().collect(),
+        ..run(&operation("a", &json!({"image": "tools:1"}), &json!({})))
+    }
+}
+
+fn condition(type_: &str, reason: &str, message: &str) -> Value {
+    json!({"conditions": [{"type": type_, "status": "True", "reason": reason, "message": message,
+        "lastTransitionTime": "2026-11-16T12:01:00Z"}]})
+}
+
+fn container(state: &Value) -> Value {
+    json!({"phase": "Pending", "containerStatuses": [{"name": "runner", "image": "", "imageID": "", "ready": false,
+        "restartCount": 0, "state": state}]})
+}
+
+#[test]
+fn the_pod_may_do_as_little_as_a_pod_can() {
+    let operation = operation(
+        "check",
+        &json!({"image": "tools:1", "command": ["ls"], "env": {"A": "1"}, "activeDeadlineSeconds": 30}),
+        &json!({}),
+    );
+    let children = run(&operation).start(&operation);
+    let [job] = children.as_slice() else { panic!("{children:?}") };
+    assert_eq!(job.id().to_string(), "Job shop/check-01234567");
+    let expected = json!({
+        "backoffLimit": 0, "activeDeadlineSeconds": 30,
+        "template": {
+            "metadata": {"labels": {"app.vworkspace.io/managed-by": "vworkspace-operator",
+                "ops.vworkspace.io/operation": "0123456789abcdef"}},
+            "spec": {
+                "restartPolicy": "Never", "serviceAccountName": "vworkspace-operation-runner",
+                "securityContext": {"runAsNonRoot": true, "runAsUser": 65532, "runAsGroup": 65532, "fsGroup": 65532,
+                    "seccompProfile": {"type": "RuntimeDefault"}},
+                "volumes": [{"name": "tmp", "emptyDir": {}}],
+                "containers": [{
+                    "name": "runner", "image": "tools:1", "command": ["ls"], "env": [{"name": "A", "value": "1"}],
+                    "volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}],
+                    "securityContext": {"allowPrivilegeEscalation": false, "readOnlyRootFilesystem": true,
+                        "capabilities": {"drop": ["ALL"]}}}]}}});
+    assert_eq!(job.at("/spec"), Some(&expected));
+}
+
+#[test]
+fn the_account_is_made_where_it_is_missing_and_the_log_is_kept_where_it_is_asked_for() {
+    let operation = operation("check", &json!({"image": "tools:1"}), &json!({"captureLogs": true}));
+    let children = Run { lacks_runner: true, ..run(&operation) }.start(&operation);
+    let ids: Vec<String> = children.iter().map(|child| child.id().to_string()).collect();
+    assert_eq!(ids, ["ServiceAccount shop/vworkspace-operation-runner", "Job shop/check-01234567"]);
+    let policy = children.last().unwrap().at("/spec/template/spec/containers/0/terminationMessagePolicy");
+    assert_eq!(policy, Some(&json!("FallbackToLogsOnError")));
+}
+
+#[test]
+fn a_long_name_leaves_room_for_that_of_the_pod() {
+    let long = operation(&format!("{}.x", "a".repeat(47)), &json!({"image": "x"}), &json!({}));
+    assert_eq!(key(&long).name, format!("{}-01234567", "a".repeat(47)));
+    let longer = operation(&"b".repeat(253), &json!({"image": "x"}), &json!({}));
+    assert_eq!(key(&longer).name.len(), 57);
+    let dotted = operation("v1.2", &json!({"image": "x"}), &json!({}));
+    assert_eq!(key(&dotted).name, "v1-2-01234567");
+}
+
+#[test]
+fn what_a_job_and_its_pod_say_is_read() {
+    let waits = |message: &str| State::Waiting(progress(message));
+    let runs = |message: &str| State::Running(progress(message));
+    let image = container(&json!({"waiting": {"reason": "ImagePullBackOff", "message": "no such image"}}));
+    let creating = container(&json!({"waiting": {"reason": "ContainerCreating"}}));
+    let unschedulable = json!({"phase": "Pending", "conditions": [
+        {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/1 nodes are available"}]});
+    let started = json!({"startTime": "2026-11-16T12:00:00Z", "active": 1, "ready": 0});
+    let table = [
+        ("not seen by its controller", json!({}), None, waits("Job a-job waits for its pod to start.")),
+        (
+            "no pod",
+            json!({"startTime": "2026-11-16T12:00:00Z"}),
+            None,
+            waits("Job a-job has no pod yet; `kubectl describe job` shows what is in its way."),
+        ),
+        ("creating", started.clone(), Some(creating), waits("Job a-job waits for its pod to start.")),
+        (
+            "no image",
+            started.clone(),
+            Some(image),
+            waits("The pod of Job a-job cannot start: ImagePullBackOff: no such image"),
+        ),
+        (
+            "no node",
+            started.clone(),
+            Some(unschedulable),
+            waits("The pod of Job a-job cannot start: Unschedulable: 0/1 nodes are available"),
+        ),
+        ("runs", json!({"active": 1, "ready": 1}), None, runs("Job a-job runs.")),
+        ("the pod runs", started, Some(json!({"phase": "Running"})), runs("Job a-job runs, pod a-job-x.")),
+        ("between attempts", json!({"failed": 1}), None, runs("Job a-job runs, attempt 2.")),
+        (
+            "its end is decided and pods may run",
+            condition("FailureTarget", "DeadlineExceeded", "late"),
+            None,
+            runs("Job a-job runs."),
+        ),
+    ];
+    for (name, status, pod, expected) in table {
+        assert_eq!(seen(&status, pod.as_ref()).state(), expected, "{name}");
+    }
+}
+
+fn progress(message: &str) -> Progress {
+    Progress { since: Some("2026-11-16T12:00:00Z".parse().unwrap()), message: message.to_owned() }
+}
+
+#[test]
+fn how_a_job_ended_is_read() {
+    let ended = container(&json!({"terminated": {"exitCode": 7, "reason": "Error",
+        "message": "token=abc was refused\n\nbye"}}));
+    let evicted =
+        json!({"phase": "Failed", "reason": "Evicted", "message": "The node was low on resource: memory."});
+    let table = [
+        (
+            "well",
+            condition("Complete", "CompletionsReached", ""),
+            None,
+            Outcome::Succeeded,
+            "Job a-job has completed.",
+        ),
+        (
+            "badly",
+            condition("Failed", "BackoffLimitExceeded", "Job has reached the specified backoff limit"),
+            Some(&ended),
+            Outcome::Failed(Failed::JobFailedBackoffExceeded),
+            "Job a-job has failed: Job has reached the specified backoff limit. Pod a-job-x ended with exit code 7.",
+        ),
+        (
+            "evicted",
+            condition("Failed", "BackoffLimitExceeded", "limit"),
+            Some(&evicted),
+            Outcome::Failed(Failed::JobFailedBackoffExceeded),
+            "Job a-job has failed: limit. Pod a-job-x (Evicted): The node was low on resource: memory.",
+        ),
+        (
+            "late",
+            condition("Failed", "DeadlineExceeded", "Job was active longer than specified deadline"),
+            None,
+            Outcome::Failed(Failed::Timeout),
+            "Job a-job has failed: Job was active longer than specified deadline.",
+        ),
+        (
+            "otherwise",
+            condition("Failed", "PodFailurePolicy", "a rule"),
+            None,
+            Outcome::Failed(Failed::EngineFailed),
+            "Job a-job has failed: a rule.",
+        ),
+    ];
+    for (name, status, pod, outcome, message) in table {
+        let State::Ended(Ending { outcome: found, message: said, at, .. }) = seen(&status, pod).state()
+        else {
+            panic!("{name}: it has not ended");
+        };
+        assert_eq!((found, said.as_str()), (outcome, message), "{name}");
+        assert_eq!(at, Some("2026-11-16T12:01:00Z".parse().unwrap()), "{name}");
+    }
+    let status = condition("Failed", "BackoffLimitExceeded", "limit");
+    let State::Ended(Ending { outputs, logs_ref, .. }) = seen(&status, Some(&ended)).state() else {
+        panic!()
+    };
+    let lines = json!(["token=*** was refused", "bye"]);
+    assert_eq!(Value::Object(outputs), json!({"jobName": "a-job", "exitCode": 7, "lastLines": lines}));
+    assert_eq!(logs_ref.map(|logs| logs.name), Some("a-job-x".to_owned()));
+}
+
+#[test]
+fn a_job_that_somebody_deletes_has_not_failed_by_itself() {
+    let mut deleted = seen(&condition("Failed", "BackoffLimitExceeded", "limit"), None);
+    let Sight::Present(job) = &mut deleted.job else { panic!() };
+    let at = |second: &str| Some(serde_json::from_value(json!(second)).unwrap());
+    job.metadata.deletion_timestamp = at("2026-11-16T12:00:30Z");
+    assert!(matches!(deleted.state(), State::Running(_)));
+    assert_eq!(deleted.stop(), Stop::Underway);
+    let Sight::Present(job) = &mut deleted.job else { panic!() };
+    job.metadata.deletion_timestamp = at("2026-11-16T12:02:00Z");
+    assert!(matches!(deleted.state(), State::Ended(_)), "it had failed before");
+}
+
+#[test]
+fn what_stops_it_takes_its_pods_first_and_what_is_left_goes_after_a_day() {
+    let runs = seen(&json!({"active": 1}), None);
+    let expected = Deletion::new::<Job>(ObjectKey::namespaced("shop", "a-job"), "j", Dependents::GoFirst);
+    assert_eq!(runs.stop(), Stop::Delete(expected.clone()));
+    assert_eq!(runs.cleanup(), Some((Duration::from_hours(24), expected)));
+}
