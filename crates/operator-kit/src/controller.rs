@@ -233,10 +233,23 @@ impl Watches {
         &mut self,
         ownership: Ownership,
     ) -> Watched<K> {
-        let selection = match ownership {
-            Ownership::Label(label) => Selection::labels(label),
-            Ownership::Reference => Selection::all(),
-        };
+        self.children(ownership.selection(), ownership)
+    }
+
+    /// Children of kind `K` that all live in this namespace, whatever the operator as a whole looks at.
+    pub fn owned_within<K: Resource<DynamicType = (), Scope: 'static>>(
+        &mut self,
+        ownership: Ownership,
+        namespace: &str,
+    ) -> Watched<K> {
+        self.children(ownership.selection().within(namespace), ownership)
+    }
+
+    fn children<K: Resource<DynamicType = (), Scope: 'static>>(
+        &mut self,
+        selection: Selection,
+        ownership: Ownership,
+    ) -> Watched<K> {
         self.found_by(Watched { place: 0, kind: PhantomData::<fn() -> K> }, by_uid);
         self.add(selection, Concerns::Owned(ownership))
     }
@@ -360,6 +373,16 @@ mod tests {
         for watches in [before, after] {
             assert_eq!(watches.kinds.first().map(|own| own.names.len()), Some(2));
         }
+    }
+
+    #[test]
+    fn children_that_live_in_one_place_are_watched_there() {
+        let (mut watches, label) = (watches(), Ownership::Label("example.org/owner"));
+        watches.owned_within::<Secret>(label, "backups");
+        let declared = watches.kinds.last().unwrap();
+        assert_eq!(declared.selection, Selection::labels("example.org/owner").within("backups"));
+        assert!(matches!(declared.concerns, Concerns::Owned(known) if known == label));
+        assert_eq!(watches.kinds.first().map(|own| own.names.len()), Some(1), "owners are found by their uid");
     }
 
     #[test]

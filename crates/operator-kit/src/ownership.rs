@@ -4,6 +4,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::api::ObjectMeta;
 use kube::core::ApiResource;
 
+use crate::selection::Selection;
+
 /// How the children of a controller say whose they are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ownership {
@@ -32,6 +34,14 @@ impl Ownership {
             Ownership::Label(label) => {
                 child.labels.get_or_insert_default().insert(label.to_owned(), uid);
             }
+        }
+    }
+
+    /// All that can be somebody's child.
+    pub(crate) fn selection(self) -> Selection {
+        match self {
+            Ownership::Label(label) => Selection::labels(label),
+            Ownership::Reference => Selection::all(),
         }
     }
 
