@@ -382,7 +382,11 @@ mod tests {
         let declared = watches.kinds.last().unwrap();
         assert_eq!(declared.selection, Selection::labels("example.org/owner").within("backups"));
         assert!(matches!(declared.concerns, Concerns::Owned(known) if known == label));
-        assert_eq!(watches.kinds.first().map(|own| own.names.len()), Some(1), "owners are found by their uid");
+        assert_eq!(
+            watches.kinds.first().map(|own| own.names.len()),
+            Some(1),
+            "owners are found by their uid"
+        );
     }
 
     #[test]

@@ -34,6 +34,9 @@ pub(crate) struct Flags {
     /// The service account in whose name Flux works for instances that name none; Flux's own rights if not given.
     #[arg(long, value_parser = NonEmptyStringValueParser::new())]
     pub(crate) default_service_account: Option<String>,
+    /// The namespace of Velero: its Backups, Restores and storage locations are there.
+    #[arg(long, env = "VELERO_NAMESPACE", default_value = "velero", value_parser = NonEmptyStringValueParser::new())]
+    pub(crate) velero_namespace: String,
     /// The namespaces to look at, separated by commas; all if not given.
     #[arg(long, value_delimiter = ',')]
     pub(crate) watch_namespaces: Vec<String>,

@@ -54,6 +54,7 @@ pub fn run() -> ExitCode {
     };
     let is_namespaced = !flags.watch_namespaces.is_empty();
     let namespace = flags.namespace.clone();
+    let velero_namespace = flags.velero_namespace;
     let settings = Settings {
         product: PRODUCT,
         namespace: flags.namespace,
@@ -75,7 +76,7 @@ pub fn run() -> ExitCode {
     };
     let operator = Operator::new(settings)
         .with(|watches| application::Applications::new(watches, namespace, is_namespaced, applications))
-        .with(|watches| operation::Operations::new(watches, operations));
+        .with(|watches| operation::Operations::new(watches, operations, velero_namespace));
     match runtime.block_on(operator.run()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

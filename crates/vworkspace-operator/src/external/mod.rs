@@ -3,6 +3,7 @@
 pub(crate) mod cert_manager;
 pub(crate) mod external_secrets;
 pub(crate) mod flux;
+pub(crate) mod velero;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde::Deserialize;

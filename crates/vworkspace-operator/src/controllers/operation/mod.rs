@@ -20,7 +20,9 @@ use serde_json::Value;
 use vworkspace_api::application_instance::ApplicationInstance;
 use vworkspace_api::operation::{Operation, OperationStatus, RUNNER};
 
+use crate::external::velero::{Backup, BackupStorageLocation, DeleteBackupRequest, Restore};
 pub(crate) use decide::Rules;
+use engines::velero;
 use observe::World;
 
 /// Says on a child, and on its pods, which operation it belongs to: by its uid.
@@ -35,7 +37,7 @@ pub(crate) struct Operations {
 }
 
 /// What it looks at.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 struct Kinds {
     /// Who else wants to do something to the target.
     operations: Watched<Operation>,
@@ -47,10 +49,40 @@ struct Kinds {
     pods: Watched<Pod>,
     /// In whose name.
     runners: Watched<ServiceAccount>,
+    velero: Velero,
+}
+
+/// What Velero has, in its own namespace.
+#[derive(Debug)]
+struct Velero {
+    namespace: String,
+    backups: Watched<Backup>,
+    restores: Watched<Restore>,
+    locations: Watched<BackupStorageLocation>,
+    /// What removes backups.
+    removals: Watched<DeleteBackupRequest>,
+}
+
+impl Velero {
+    fn declare(watches: &mut Watches, operations: Watched<Operation>, namespace: String) -> Self {
+        watches.found_by(operations, waiting_for_velero);
+        // Each changes once a minute: only who waits is told.
+        let locations = watches.mapped(Selection::all().within(&namespace), move |_, caches| {
+            caches.keys_named(operations, &velero_key())
+        });
+        watches.found_by(locations, velero::in_its_namespace);
+        Self {
+            backups: watches.owned_within(Operations::OWNERSHIP, &namespace),
+            restores: watches.owned_within(Operations::OWNERSHIP, &namespace),
+            removals: watches.owned_within(Operations::OWNERSHIP, &namespace),
+            locations,
+            namespace,
+        }
+    }
 }
 
 impl Kinds {
-    fn declare(watches: &mut Watches) -> Self {
+    fn declare(watches: &mut Watches, velero_namespace: String) -> Self {
         let operations = watches.own();
         watches.found_by(operations, target_of_unfinished);
         // Those on the same target: one of them may be next.
@@ -66,6 +98,7 @@ impl Kinds {
             pods: watches.owned(Operations::OWNERSHIP),
             // Whether it is there is asked when it is needed.
             runners: watches.mapped(Selection::named(RUNNER), |_, _| Vec::new()),
+            velero: Velero::declare(watches, operations, velero_namespace),
         };
         watches.found_by(kinds.pods, operation_of);
         kinds
@@ -73,8 +106,8 @@ impl Kinds {
 }
 
 impl Operations {
-    pub(crate) fn new(watches: &mut Watches, rules: Rules) -> Self {
-        Self { rules, kinds: Kinds::declare(watches) }
+    pub(crate) fn new(watches: &mut Watches, rules: Rules, velero_namespace: String) -> Self {
+        Self { rules, kinds: Kinds::declare(watches, velero_namespace) }
     }
 }
 
@@ -115,6 +148,18 @@ fn target_of_unfinished(operation: &DynamicObject) -> Vec<ObjectKey> {
     target(operation).filter(|_| !has_ended).into_iter().collect()
 }
 
+/// What all operations are found by that wait for Velero, or have not been looked at.
+fn velero_key() -> ObjectKey {
+    ObjectKey { namespace: None, name: "velero".to_owned() }
+}
+
+fn waiting_for_velero(operation: &DynamicObject) -> Vec<ObjectKey> {
+    let text = |pointer: &str| operation.data.pointer(pointer).and_then(Value::as_str);
+    let waits =
+        text("/spec/engine") == Some("velero") && matches!(text("/status/phase"), None | Some("Pending"));
+    waits.then(velero_key).into_iter().collect()
+}
+
 fn target(operation: &DynamicObject) -> Option<ObjectKey> {
     let name = operation.data.pointer("/spec/targetRef/name").and_then(Value::as_str)?;
     Some(ObjectKey::namespaced(operation.metadata.namespace.as_deref()?, name))
@@ -148,6 +193,22 @@ mod tests {
         assert_eq!(target_of_unfinished(&operation(&Value::Null)), web);
         for phase in ["Succeeded", "Failed", "Cancelled"] {
             assert_eq!(target_of_unfinished(&operation(&json!({"phase": phase}))), [], "{phase}");
+        }
+    }
+
+    #[test]
+    fn only_what_waits_for_velero_is_told_of_its_storage_locations() {
+        let table = [
+            ("velero", Value::Null, true),
+            ("velero", json!({"phase": "Pending"}), true),
+            ("velero", json!({"phase": "Running"}), false),
+            ("velero", json!({"phase": "Succeeded"}), false),
+            ("job", Value::Null, false),
+        ];
+        for (engine, status, expected) in table {
+            let mut operation = operation(&status);
+            operation.data["spec"]["engine"] = json!(engine);
+            assert_eq!(waiting_for_velero(&operation) == [velero_key()], expected, "{engine} {status}");
         }
     }
 

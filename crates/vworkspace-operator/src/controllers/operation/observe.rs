@@ -2,13 +2,15 @@
 
 use k8s_openapi::api::core::v1::Namespace;
 use kube::{Resource, ResourceExt};
-use operator_kit::{Caches, Found, ObjectKey, Refusal, Selection, Sight, TemporaryWatch, View, Watched};
+use operator_kit::{
+    Caches, Cause, Deed, Found, ObjectKey, Refusal, Selection, Sight, TemporaryWatch, View, Watched, decode,
+};
 use serde::de::DeserializeOwned;
 use vworkspace_api::application_instance::ApplicationInstance;
-use vworkspace_api::operation::{Operation, Request};
+use vworkspace_api::operation::{BackupParameters, Operation, Request, RestoreParameters};
 
-use super::engines::{Engine, job};
-use super::{Kinds, OPERATION_LABEL};
+use super::engines::{Engine, job, velero};
+use super::{Kinds, OPERATION_LABEL, Velero};
 
 /// What an administrator lets be done in a namespace: a list of types.
 const ALLOWED_TYPES: &str = "ops.vworkspace.io/allowed-types";
@@ -56,10 +58,10 @@ pub(super) fn world(operation: &Operation, view: &View<'_>, kinds: &Kinds) -> Wo
     };
     let others = others.into_iter().filter(|other| other.uid() != operation.uid());
     World {
-        engine: engine(operation, view.caches, kinds),
+        engine: engine(operation, view, view.refusals, kinds),
         target: view.caches.find(kinds.instances, &target),
         others: others
-            .map(|other| Other { engine: engine(&other, view.caches, kinds).ok(), operation: other })
+            .map(|other| Other { engine: engine(&other, view, &[], kinds).ok(), operation: other })
             .collect(),
         allowed_types: allowed_types(&view.find(&namespace_watch(operation))),
         refusals: view.refusals.to_vec(),
@@ -90,7 +92,13 @@ fn allowed_types<O: AsRef<kube::api::DynamicObject>>(found: &Found<O>) -> Allowe
 }
 
 /// What is seen of the engine of any operation.
-fn engine(operation: &Operation, caches: &Caches, kinds: &Kinds) -> Result<Box<dyn Engine>, String> {
+fn engine(
+    operation: &Operation,
+    view: &View<'_>,
+    refusals: &[Refusal],
+    kinds: &Kinds,
+) -> Result<Box<dyn Engine>, String> {
+    let caches = view.caches;
     match operation.spec.request().map_err(|problems| problems.to_string())? {
         Request::RunCommand(parameters) => {
             let (namespace, uid) = (operation.namespace().unwrap_or_default(), operation.uid());
@@ -105,10 +113,109 @@ fn engine(operation: &Operation, caches: &Caches, kinds: &Kinds) -> Result<Box<d
                 ),
             }))
         }
-        Request::Backup(_) | Request::Restore(_) | Request::Upgrade(_) => {
-            Err("this version cannot run it yet; it runs runCommand.job".to_owned())
+        Request::Backup(parameters) => {
+            Ok(Box::new(backup(operation, parameters, caches, refusals, &kinds.velero)))
+        }
+        Request::Restore(parameters) => {
+            Ok(Box::new(restore(operation, parameters, view, refusals, &kinds.velero)))
+        }
+        Request::Upgrade(_) => {
+            Err("this version cannot run it yet; it runs backup.velero, restore.velero and runCommand.job"
+                .to_owned())
         }
     }
+}
+
+fn backup(
+    operation: &Operation,
+    parameters: BackupParameters,
+    caches: &Caches,
+    refusals: &[Refusal],
+    velero: &Velero,
+) -> velero::BackupWork {
+    let removal = velero::removal_key(operation, &velero.namespace);
+    let (key, backup) = velero_child(operation, caches, refusals, velero, velero.backups);
+    velero::BackupWork {
+        parameters,
+        key,
+        backup,
+        locations: locations(caches, velero),
+        removal: child(caches, velero.removals, &removal, operation),
+    }
+}
+
+fn restore(
+    operation: &Operation,
+    parameters: RestoreParameters,
+    view: &View<'_>,
+    refusals: &[Refusal],
+    velero: &Velero,
+) -> velero::RestoreWork {
+    let (key, restore) = velero_child(operation, view.caches, refusals, velero, velero.restores);
+    let backup = match view.find(&velero::backup_watch(&parameters, &velero.namespace)) {
+        Found::NotYet => None,
+        Found::Unlisted(why) => Some(Sight::Unknown(why)),
+        Found::NotInstalled => Some(Sight::NotInstalled),
+        Found::Objects(backups) => Some(match backups.first().map(|backup| decode(backup)) {
+            None => Sight::Absent,
+            Some(Ok(backup)) => Sight::Present(backup),
+            Some(Err(error)) => Sight::Unreadable(error.to_string()),
+        }),
+    };
+    let own = operation.namespace().unwrap_or_default();
+    let origin = backup.as_ref().and_then(Sight::present);
+    let origin = origin.and_then(|backup| velero::namespace_watch(backup, &own));
+    velero::RestoreWork {
+        parameters,
+        key,
+        restore,
+        locations: locations(view.caches, velero),
+        backup,
+        origin: origin.map_or(velero::Origin::NotYet, |watch| velero::Origin::of(&view.find(&watch))),
+        lacks_pause: lacks_pause(operation),
+    }
+}
+
+/// What of the target has to be brought to rest before a restore in place, and is not: its HelmRelease must have been seen
+/// suspended. Nothing is looked at yet.
+fn lacks_pause(_operation: &Operation) -> Option<String> {
+    None
+}
+
+fn locations(caches: &Caches, velero: &Velero) -> velero::Locations {
+    let found = caches.named(velero.locations, &velero::every_location(&velero.namespace));
+    velero::Locations { namespace: velero.namespace.clone(), found }
+}
+
+/// The Velero object of an operation, under whichever of its names, and the name that it has or will have.
+fn velero_child<K>(
+    operation: &Operation,
+    caches: &Caches,
+    refusals: &[Refusal],
+    velero: &Velero,
+    children: Watched<K>,
+) -> (ObjectKey, Sight<K>)
+where
+    K: Resource<DynamicType = ()> + DeserializeOwned,
+{
+    let names = velero::names(operation).map(|name| ObjectKey::namespaced(&velero.namespace, &name));
+    let [first, second] = names.map(|key| {
+        let sight = child(caches, children, &key, operation);
+        (key, sight)
+    });
+    match (&first.1, &second.1) {
+        (Sight::Absent, Sight::Present(_)) => second,
+        (Sight::Absent, _) if is_taken::<K>(refusals, [&first.0, &second.0]) => second,
+        _ => first,
+    }
+}
+
+/// Whether somebody else has something under the first of these names. That the second was refused came after that.
+fn is_taken<K: Resource<DynamicType = ()>>(refusals: &[Refusal], names: [&ObjectKey; 2]) -> bool {
+    let names = names.map(|key| format!("{} {key}", K::kind(&())));
+    refusals.iter().any(|refusal| {
+        (refusal.deed, refusal.cause) == (Deed::Make, Cause::Owned) && names.contains(&refusal.object)
+    })
 }
 
 /// A child of an operation; a namesake of somebody else is none.
@@ -121,5 +228,30 @@ where
             Sight::Absent
         }
         sight => sight,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::external::velero::{Backup, Restore};
+
+    #[test]
+    fn a_name_is_taken_when_somebody_else_has_it() {
+        let key = |name: &str| ObjectKey::namespaced("velero", name);
+        let table = [
+            ("Backup velero/web", Deed::Make, Cause::Owned, true),
+            ("Backup velero/web-12345678", Deed::Make, Cause::Owned, true),
+            ("Backup velero/web", Deed::Make, Cause::Forbidden, false),
+            ("Backup velero/web", Deed::Clear, Cause::Owned, false),
+            ("Backup elsewhere/web", Deed::Make, Cause::Owned, false),
+            ("Restore velero/web", Deed::Make, Cause::Owned, false),
+        ];
+        for (object, deed, cause, expected) in table {
+            let refusal = Refusal { object: object.to_owned(), deed, cause, message: String::new() };
+            let names = [&key("web"), &key("web-12345678")];
+            assert_eq!(is_taken::<Backup>(std::slice::from_ref(&refusal), names), expected, "{refusal:?}");
+        }
+        assert!(!is_taken::<Restore>(&[], [&key("web"), &key("web-12345678")]));
     }
 }

@@ -9,8 +9,8 @@ use vworkspace_api::operation::{Blocked, Cancelled, Failed, Operation};
 
 use super::blocker::{self, Candidate};
 use super::queue::{self, Place, Standing};
-use super::{Rules, status};
-use crate::controllers::operation::engines::{Ending, Engine, Progress, State, Stop};
+use super::{Rules, ended, status};
+use crate::controllers::operation::engines::{Ending, Engine, Permission, Progress, State, Stop};
 use crate::controllers::operation::observe::{AllowedTypes, Other, World};
 
 /// On objects that came back from a backup.
@@ -28,10 +28,8 @@ pub(super) enum Life {
     Invalid(String),
     /// Something must hold first.
     Blocked(Blocked, String),
-    /// The engine is given its work with this plan.
-    Starts,
-    /// The API server did not let the engine have it; it is tried again.
-    Refused(String),
+    /// The engine is given its work with this plan, unless something is in the way at the last moment: what, in words.
+    Starts(Option<String>),
     /// The engine has not begun.
     Waiting(Progress),
     /// The engine is at work.
@@ -52,10 +50,7 @@ pub(super) enum End {
 impl Life {
     /// Whether what decides about the start still matters.
     pub(super) fn is_before_start(&self) -> bool {
-        match self {
-            Life::Unseen | Life::Invalid(_) | Life::Blocked(..) | Life::Starts | Life::Refused(_) => true,
-            Life::Waiting(_) | Life::Running(_) | Life::Ended(_) => false,
-        }
+        matches!(self, Life::Unseen | Life::Invalid(_) | Life::Blocked(..) | Life::Starts(_))
     }
 }
 
@@ -95,9 +90,11 @@ pub(super) fn next(operation: &Operation, world: &World, rules: &Rules, now: Tim
             gone(operation, &format!("{} {}", recorded.kind, recorded.name), now)
         }
         (State::NotStarted, None) => before_start(operation, world, rules, now),
-        (State::Ended(ending), _) => End::ByEngine(ending).into(),
+        (State::Ended(ending), recorded) => {
+            ended::next(operation, engine.as_ref(), ending, recorded.is_some(), &world.refusals, now)
+        }
         (State::Waiting(progress), recorded) => {
-            let settled = progress.since.and_then(|since| since.checked_add(SETTLING).ok());
+            let settled = progress.made.and_then(|made| made.checked_add(SETTLING).ok());
             match settled.filter(|settled| recorded.is_none() && *settled > now) {
                 Some(settled) if stopping(operation, &progress, now).is_none() => {
                     Step { requeue_at: Some(settled), ..Life::Unseen.into() }
@@ -110,12 +107,12 @@ pub(super) fn next(operation: &Operation, world: &World, rules: &Rules, now: Tim
 }
 
 /// Whether somebody wants it to end.
-fn is_cancelled(operation: &Operation) -> bool {
+pub(super) fn is_cancelled(operation: &Operation) -> bool {
     operation.spec.cancel || operation.metadata.deletion_timestamp.is_some()
 }
 
 /// When the engine's time is over.
-fn deadline(operation: &Operation, since: Option<Timestamp>) -> Option<Timestamp> {
+pub(super) fn deadline(operation: &Operation, since: Option<Timestamp>) -> Option<Timestamp> {
     since?.checked_add(Duration::from(operation.spec.timeout?)).ok()
 }
 
@@ -143,18 +140,21 @@ fn at_work(
     life: fn(Progress) -> Life,
     now: Timestamp,
 ) -> Step {
+    let progress = progress.at(now);
+    let later = progress.later.first().map(|(at, _)| *at);
     let Some(why) = stopping(operation, &progress, now) else {
         let deadline = deadline(operation, progress.since);
-        return Step { requeue_at: deadline, ..life(progress).into() };
+        return Step { requeue_at: deadline.into_iter().chain(later).min(), ..life(progress).into() };
     };
     let saying = |what: &str| {
         let message = format!("{why}: {what} {}", progress.message);
-        life(Progress { message, ..progress.clone() })
+        let life = life(Progress { message, ..progress.clone() });
+        Step { requeue_at: later, ..life.into() }
     };
     match engine.stop() {
-        Stop::Delete(deletion) => Step { deletions: vec![deletion], ..saying("it is being stopped.").into() },
-        Stop::Underway => saying("it is being stopped.").into(),
-        Stop::Impossible(because) => saying(because).into(),
+        Stop::Delete(deletion) => Step { deletions: vec![deletion], ..saying("it is being stopped.") },
+        Stop::Underway => saying("it is being stopped."),
+        Stop::Impossible(because) => saying(because),
     }
 }
 
@@ -164,11 +164,11 @@ fn gone(operation: &Operation, what: &str, now: Timestamp) -> Step {
     let is_late = deadline(operation, started.map(|time| time.0)).is_some_and(|deadline| deadline <= now);
     let end = match operation.spec.timeout {
         _ if is_cancelled(operation) => {
-            End::Cancelled(Cancelled::UserCancelled, format!("{what} was stopped."))
+            End::Cancelled(Cancelled::UserCancelled, format!("{what} was removed."))
         }
         Some(timeout) if is_late => {
             let message =
-                format!("{what} had not ended when spec.timeout ({timeout}) passed, and was stopped.");
+                format!("{what} had not ended when spec.timeout ({timeout}) passed, and was removed.");
             End::Failed(Failed::Timeout, message)
         }
         _ => End::Failed(
@@ -195,7 +195,8 @@ fn before_start(operation: &Operation, world: &World, rules: &Rules, now: Timest
     let life = obstacle(operation, world, rules, now);
     let (Life::Invalid(message) | Life::Blocked(_, message)) = &life else {
         return match (&life, &world.engine) {
-            (Life::Starts | Life::Refused(_), Ok(engine)) => {
+            // What was refused is asked for again, or nobody would know when it is not refused any more.
+            (Life::Starts(_), Ok(engine)) if engine.lacks_pause().is_none() => {
                 Step { creations: engine.start(operation), ..life.into() }
             }
             _ => life.into(),
@@ -258,6 +259,11 @@ fn obstacle(operation: &Operation, world: &World, rules: &Rules, now: Timestamp)
             ));
         }
     };
+    match engine.permission(operation) {
+        Permission::Unseen => return Life::Unseen,
+        Permission::Refused(why) => return Life::Invalid(why),
+        Permission::Granted => {}
+    }
     if let Some(newer) = superseding(operation, world) {
         return Life::Ended(End::Cancelled(
             Cancelled::SupersededByOperation,
@@ -281,13 +287,11 @@ fn obstacle(operation: &Operation, world: &World, rules: &Rules, now: Timestamp)
             format!("Operation {} on ApplicationInstance {target} comes first.", other.name),
         );
     }
-    // Tried again with every change, and after a while: the words are those of the last time.
-    match world.refusals.iter().find(|refusal| refusal.deed == Deed::Make) {
-        Some(refusal) => {
-            Life::Refused(format!("{} could not be created: {}", refusal.object, refusal.message))
-        }
-        None => Life::Starts,
-    }
+    // The words are those of the last time.
+    let refused = world.refusals.iter().find(|refusal| refusal.deed == Deed::Make);
+    let refused =
+        refused.map(|refusal| format!("{} could not be created: {}", refusal.object, refusal.message));
+    Life::Starts(engine.lacks_pause().or(refused))
 }
 
 fn created(operation: &Operation) -> Timestamp {
@@ -319,6 +323,7 @@ fn place<'a>(other: &'a Other, candidate: &impl Fn(&'a Operation, &'a dyn Engine
         Some(engine)
             if !is_cancelled(&other.operation)
                 && !other.operation.labels().contains_key(RESTORED)
+                && engine.permission(&other.operation) == Permission::Granted
                 && blocker::first(&candidate(&other.operation, engine)).is_none() =>
         {
             Standing::Runnable

@@ -5,6 +5,7 @@
 
 mod approval;
 mod blocker;
+mod ended;
 mod finished;
 mod life;
 mod queue;
@@ -42,11 +43,17 @@ pub(super) fn plan(
     }
     let Step { life, creations, deletions, requeue_at } = life::next(operation, world, rules, now);
     let status = status::of(operation, world, &life, rules, now);
-    let is_before_start = life.is_before_start();
+    let temporary_watches = if life.is_before_start() {
+        let of_engine =
+            world.engine.as_ref().map(|engine| engine.temporary_watches(operation)).unwrap_or_default();
+        std::iter::once(observe::namespace_watch(operation)).chain(of_engine).collect()
+    } else {
+        Vec::new()
+    };
     Plan {
         creations,
         deletions,
-        temporary_watches: is_before_start.then(|| observe::namespace_watch(operation)).into_iter().collect(),
+        temporary_watches,
         requeue_at: requeue_at.filter(|at| *at > now),
         ..Plan::only_status(Finalizer::Hold, status)
     }

@@ -142,7 +142,7 @@ impl Facts<'_> {
     /// What the engine, or the operation, waits for.
     fn waits_for(&self) -> &str {
         match self.life {
-            Life::Waiting(Progress { message, .. }) | Life::Refused(message) => message,
+            Life::Waiting(Progress { message, .. }) | Life::Starts(Some(message)) => message,
             _ => "",
         }
     }
@@ -162,7 +162,7 @@ pub(super) fn of(
 ) -> OperationStatus {
     let before = operation.status.clone().unwrap_or_default();
     // What the engine makes of its work is said when it is seen.
-    if matches!(life, Life::Unseen | Life::Starts) {
+    if matches!(life, Life::Unseen | Life::Starts(None)) {
         return before;
     }
     let facts = Facts { life, before: &before };
@@ -214,6 +214,8 @@ fn finish(status: &mut OperationStatus, end: &End, now: Timestamp) {
     if let End::ByEngine(ending) = end {
         status.outputs.clone_from(&ending.outputs);
         status.logs_ref.clone_from(&ending.logs_ref);
+        // What is quickly done was never seen at work.
+        status.started_at = status.started_at.take().or_else(|| ending.since.map(Time));
         finished = ending.at.unwrap_or(now);
     }
     // The engine's clock may be behind ours.
@@ -238,9 +240,10 @@ fn summary(life: &Life) -> Summary<'_> {
     let (phase, reason, message) = match life {
         Life::Invalid(message) => (Phase::Pending, Accepted::ValidationFailed.entry(), message.as_str()),
         Life::Blocked(reason, message) => (Phase::Pending, reason.entry(), message.as_str()),
-        Life::Unseen | Life::Starts => (Phase::Pending, Running::EngineNotStarted.entry(), ""),
-        Life::Waiting(Progress { message, .. }) | Life::Refused(message) => {
-            (Phase::Pending, Running::EngineNotStarted.entry(), message.as_str())
+        Life::Unseen | Life::Starts(None) => (Phase::Pending, Running::EngineNotStarted.entry(), ""),
+        Life::Starts(Some(message)) => (Phase::Pending, Running::EngineNotStarted.entry(), message.as_str()),
+        Life::Waiting(progress) => {
+            (Phase::Pending, Running::EngineNotStarted.entry(), progress.message.as_str())
         }
         Life::Running(progress) => {
             (Phase::Running, Running::EngineStarted.entry(), progress.message.as_str())

@@ -2,16 +2,32 @@
 //! says what starts the work, how far it has come and what stops it. Nothing here knows conditions but those of a failure.
 
 pub(crate) mod job;
+pub(crate) mod velero;
 
 use jiff::Timestamp;
-use operator_kit::{Child, Deletion};
+use operator_kit::{Child, Deletion, TemporaryWatch};
 use serde_json::{Map, Value};
 use vworkspace_api::operation::{EngineRef, Failed, LogsRef, Operation};
 
 /// What is seen of the engine for one operation.
 pub(crate) trait Engine: Send + Sync {
+    /// Whether it may do what is asked of it.
+    fn permission(&self, _operation: &Operation) -> Permission {
+        Permission::Granted
+    }
+
+    /// What has to be seen to know that.
+    fn temporary_watches(&self, _operation: &Operation) -> Vec<TemporaryWatch> {
+        Vec::new()
+    }
+
     /// Why it cannot take any work now, in words that name what is missing.
     fn lacks(&self) -> Option<String>;
+
+    /// What has to be brought to rest before it is given its work, and is not yet; nobody else is in its way by then.
+    fn lacks_pause(&self) -> Option<String> {
+        None
+    }
 
     /// What has to be made for the work to begin: made once, never changed. The last one does the work.
     fn start(&self, operation: &Operation) -> Vec<Child>;
@@ -25,8 +41,23 @@ pub(crate) trait Engine: Send + Sync {
     /// What ends the work before its time.
     fn stop(&self) -> Stop;
 
+    /// What becomes of work that has ended, but was to end before its time.
+    fn discard(&self, _operation: &Operation) -> Discard {
+        Discard::Keep
+    }
+
     /// What is left to be removed so long after the end, if anything.
     fn cleanup(&self) -> Option<(std::time::Duration, Deletion)>;
+}
+
+/// Whether an engine may do what is asked of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Permission {
+    /// What decides has not been seen yet.
+    Unseen,
+    /// Not as things stand; why.
+    Refused(String),
+    Granted,
 }
 
 /// How far an engine has come with an operation.
@@ -45,11 +76,24 @@ pub(crate) enum State {
 }
 
 /// What an engine says while it has not ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Progress {
+    /// When the object that does the work was made.
+    pub(crate) made: Option<Timestamp>,
     /// From when on a timeout counts.
     pub(crate) since: Option<Timestamp>,
     pub(crate) message: String,
+    /// What is said instead from a time on if nothing changes until then, the earliest first.
+    pub(crate) later: Vec<(Timestamp, String)>,
+}
+
+impl Progress {
+    /// What is to be said now.
+    pub(crate) fn at(self, now: Timestamp) -> Self {
+        let (due, later): (Vec<_>, Vec<_>) = self.later.into_iter().partition(|(at, _)| *at <= now);
+        let message = due.into_iter().last().map_or(self.message, |(_, message)| message);
+        Self { message, later, ..self }
+    }
 }
 
 /// How it ended.
@@ -59,6 +103,8 @@ pub(crate) struct Ending {
     pub(crate) message: String,
     pub(crate) outputs: Map<String, Value>,
     pub(crate) logs_ref: Option<LogsRef>,
+    /// From when on a timeout counts.
+    pub(crate) since: Option<Timestamp>,
     /// By the engine's own clock, if it says so.
     pub(crate) at: Option<Timestamp>,
 }
@@ -79,4 +125,19 @@ pub(crate) enum Stop {
     Underway,
     /// Nothing does: it goes on to its end; why.
     Impossible(&'static str),
+}
+
+/// What becomes of work that has ended, but was to end before its time.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Discard {
+    /// It stays, and counts as it ended.
+    Keep,
+    /// It is removed by what is made for that, once. When the object that did the work is gone, it is over.
+    Create(Child),
+    /// It is removed by this. When it is gone, it is over.
+    Delete(Deletion),
+    /// It is being removed; how.
+    Underway(String),
+    /// It cannot be removed; why.
+    Stuck(String),
 }

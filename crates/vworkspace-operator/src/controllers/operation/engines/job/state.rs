@@ -36,7 +36,10 @@ pub(super) fn of(job: &Job, pods: &[Pod]) -> State {
     let is_ready = status.and_then(|status| status.ready).is_some_and(|ready| ready > 0);
     let failed = status.and_then(|status| status.failed).unwrap_or(0);
     let runs = pod.is_some_and(|pod| phase(pod) == Some("Running"));
-    let progress = |message: String| Progress { since: created(job), message };
+    let progress = |message: String| {
+        let made = created(job);
+        Progress { made, since: made, message, ..Progress::default() }
+    };
     let name = job.name_any();
     if job.metadata.deletion_timestamp.is_some() {
         return State::Running(progress(format!("Job {name} is being deleted; its pod has not ended yet.")));
@@ -135,7 +138,7 @@ fn ending(job: &Job, pod: Option<&Pod>, outcome: Outcome, message: String, end: 
         namespace: pod.namespace().unwrap_or_default(),
         url: None,
     });
-    Ending { outcome, message, outputs, logs_ref, at }
+    Ending { outcome, message, outputs, logs_ref, since: created(job), at }
 }
 
 /// The last lines of a log, each without what looks like a credential.
