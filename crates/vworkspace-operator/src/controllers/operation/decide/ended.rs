@@ -39,8 +39,8 @@ pub(super) fn next(
     match engine.discard(operation) {
         // Once it is gone, only the status knows that there was something.
         Discard::Create(_) | Discard::Delete(_) if !is_recorded => removing(asked),
-        Discard::Create(child) => Step { creations: vec![child], ..removing(asked) },
-        Discard::Delete(deletion) => Step { deletions: vec![deletion], ..removing(asked) },
+        Discard::Create(child) => Step { creations: vec![*child], ..removing(asked) },
+        Discard::Delete(deletion) => Step { deletions: vec![*deletion], ..removing(asked) },
         Discard::Underway(how) => removing(&how),
         Discard::Stuck(problem) => match before {
             Before::Cancelled => End::Cancelled(Cancelled::UserCancelled, format!("{why}. {problem}")).into(),

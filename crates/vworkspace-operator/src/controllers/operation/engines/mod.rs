@@ -133,9 +133,9 @@ pub(crate) enum Discard {
     /// It stays, and counts as it ended.
     Keep,
     /// It is removed by what is made for that, once. When the object that did the work is gone, it is over.
-    Create(Child),
+    Create(Box<Child>),
     /// It is removed by this. When it is gone, it is over.
-    Delete(Deletion),
+    Delete(Box<Deletion>),
     /// It is being removed; how.
     Underway(String),
     /// It cannot be removed; why.

@@ -114,12 +114,12 @@ impl Engine for BackupWork {
             },
             // Nothing was stored.
             Sight::Absent if backup.status.phase == "FailedValidation" => {
-                delete_untouched(backup).map_or(Discard::Keep, Discard::Delete)
+                delete_untouched(backup).map_or(Discard::Keep, |deletion| Discard::Delete(Box::new(deletion)))
             }
             Sight::Absent => {
                 let key = removal_key(operation, self.key.namespace.as_deref().unwrap_or_default());
                 let removal = Child::new::<DeleteBackupRequest>(&key).labels(labels());
-                Discard::Create(removal.spec(json!({"backupName": name})))
+                Discard::Create(Box::new(removal.spec(json!({"backupName": name}))))
             }
             Sight::NotInstalled => Discard::Stuck(format!(
                 "Backup {name} is still there: this cluster has no kind deletebackuprequests.velero.io."

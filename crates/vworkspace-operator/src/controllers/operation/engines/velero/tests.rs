@@ -1,3 +1,5 @@
+mod life;
+
 use serde_json::json;
 
 use super::testing::*;

@@ -349,11 +349,11 @@ fn a_backup_that_nobody_wants_is_removed_by_velero_once() {
         .labels([(label.to_owned(), value.to_owned())].into())
         .spec(json!({"backupName": "nightly"}));
     for phase in ["Completed", "PartiallyFailed", "Failed"] {
-        assert_eq!(discard(phase, Sight::Absent), Discard::Create(request.clone()), "{phase}");
+        assert_eq!(discard(phase, Sight::Absent), Discard::Create(Box::new(request.clone())), "{phase}");
     }
     let delete =
         Deletion::new::<Backup>(key(), "b", Dependents::GoToo).unchanged_since(Some(&"7".to_owned()));
-    assert_eq!(discard("FailedValidation", Sight::Absent), Discard::Delete(delete));
+    assert_eq!(discard("FailedValidation", Sight::Absent), Discard::Delete(Box::new(delete)));
     for status in [json!({}), json!({"phase": "InProgress"}), json!({"phase": "Processed"})] {
         let underway = Discard::Underway("Velero removes Backup nightly.".to_owned());
         assert_eq!(discard("Completed", Sight::Present(removal(&status))), underway, "{status}");

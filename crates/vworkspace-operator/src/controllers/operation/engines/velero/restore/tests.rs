@@ -234,9 +234,9 @@ fn the_backup_is_looked_at_and_its_namespace_if_that_is_another() {
     };
     assert_eq!(
         RestoreWork { backup: None, ..restore_work() }.temporary_watches(&operation),
-        [backup.clone()]
+        std::slice::from_ref(&backup)
     );
-    assert_eq!(restore_work().temporary_watches(&operation), [backup.clone()]);
+    assert_eq!(restore_work().temporary_watches(&operation), std::slice::from_ref(&backup));
     assert_eq!(of(&["old"]).temporary_watches(&operation), [backup.clone(), origin]);
     assert_eq!(of(&["old*"]).temporary_watches(&operation), [backup], "no pattern is a name");
 }
