@@ -199,15 +199,17 @@ where
     K: Resource<DynamicType = ()> + DeserializeOwned,
 {
     let names = velero::names(operation).map(|name| ObjectKey::namespaced(&velero.namespace, &name));
+    let is_taken = is_taken::<K>(refusals, names.each_ref());
     let [first, second] = names.map(|key| {
         let sight = child(caches, children, &key, operation);
         (key, sight)
     });
-    match (&first.1, &second.1) {
-        (Sight::Absent, Sight::Present(_)) => second,
-        (Sight::Absent, _) if is_taken::<K>(refusals, [&first.0, &second.0]) => second,
-        _ => first,
-    }
+    if is_second(&first.1, &second.1, is_taken) { second } else { first }
+}
+
+/// Whether the object of an operation has its second name, or gets it.
+fn is_second<K>(first: &Sight<K>, second: &Sight<K>, is_taken: bool) -> bool {
+    matches!(first, Sight::Absent) && (is_taken || matches!(second, Sight::Present(_)))
 }
 
 /// Whether somebody else has something under the first of these names. That the second was refused came after that.
@@ -235,6 +237,23 @@ where
 mod tests {
     use super::*;
     use crate::external::velero::{Backup, Restore};
+
+    #[test]
+    fn the_object_of_an_operation_is_the_one_that_is_its_own() {
+        let (absent, present) = (Sight::Absent, Sight::Present(()));
+        let unknown = Sight::Unknown("forbidden".to_owned());
+        let table = [
+            ("neither is there", &absent, &absent, false, false),
+            ("neither is there, and the first name is somebody else's", &absent, &absent, true, true),
+            ("the first", &present, &absent, false, false),
+            ("the first, whatever was refused", &present, &absent, true, false),
+            ("the second, after a restart", &absent, &present, false, true),
+            ("nothing can be seen", &unknown, &unknown, true, false),
+        ];
+        for (name, first, second, is_taken, expected) in table {
+            assert_eq!(is_second(first, second, is_taken), expected, "{name}");
+        }
+    }
 
     #[test]
     fn a_name_is_taken_when_somebody_else_has_it() {

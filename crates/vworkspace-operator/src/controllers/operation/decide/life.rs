@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use kube::ResourceExt;
 use operator_kit::{Child, Deed, Deletion, Sight};
-use vworkspace_api::operation::{Blocked, Cancelled, Failed, Operation};
+use vworkspace_api::operation::{Blocked, Cancelled, Failed, Operation, OperationType};
 
 use super::blocker::{self, Candidate};
 use super::queue::{self, Place, Standing};
@@ -84,10 +84,10 @@ pub(super) fn next(operation: &Operation, world: &World, rules: &Rules, now: Tim
     match (engine.state(), recorded) {
         (State::Unknown(_), _) => Life::Unseen.into(),
         (_, Some(recorded)) if is_another => {
-            gone(operation, &format!("{} {}", recorded.kind, recorded.name), now)
+            gone(operation, engine.as_ref(), &format!("{} {}", recorded.kind, recorded.name), now)
         }
         (State::NotStarted, Some(recorded)) => {
-            gone(operation, &format!("{} {}", recorded.kind, recorded.name), now)
+            gone(operation, engine.as_ref(), &format!("{} {}", recorded.kind, recorded.name), now)
         }
         (State::NotStarted, None) => before_start(operation, world, rules, now),
         (State::Ended(ending), recorded) => {
@@ -159,11 +159,13 @@ fn at_work(
 }
 
 /// What did the work is not there any more, and its end was not seen.
-fn gone(operation: &Operation, what: &str, now: Timestamp) -> Step {
+fn gone(operation: &Operation, engine: &dyn Engine, what: &str, now: Timestamp) -> Step {
     let started = operation.status.as_ref().and_then(|status| status.started_at.as_ref());
+    // Nobody stops a restore that has started, and nobody takes it back.
+    let is_irrevocable = operation.spec.type_ == OperationType::Restore && started.is_some();
     let is_late = deadline(operation, started.map(|time| time.0)).is_some_and(|deadline| deadline <= now);
     let end = match operation.spec.timeout {
-        _ if is_cancelled(operation) => {
+        _ if is_cancelled(operation) && !is_irrevocable => {
             End::Cancelled(Cancelled::UserCancelled, format!("{what} was removed."))
         }
         Some(timeout) if is_late => {
@@ -173,7 +175,7 @@ fn gone(operation: &Operation, what: &str, now: Timestamp) -> Step {
         }
         _ => End::Failed(
             Failed::EngineFailed,
-            format!("{what} was deleted before it had ended; what it has done by then is not known."),
+            format!("{what} was deleted before it had ended; {}", engine.if_gone()),
         ),
     };
     end.into()
@@ -352,7 +354,7 @@ fn superseding<'a>(operation: &Operation, world: &'a World) -> Option<&'a Operat
 
 /// Whether doing both would help nobody: two backups of the same, neither of which has started.
 fn is_superseded_by(operation: &Operation, engine: Option<&dyn Engine>, newer: &Operation) -> bool {
-    use vworkspace_api::operation::OperationType::Backup;
+    use OperationType::Backup;
     let (spec, other) = (&operation.spec, &newer.spec);
     spec.type_ == Backup
         && (other.type_, other.engine, &other.parameters) == (Backup, spec.engine, &spec.parameters)

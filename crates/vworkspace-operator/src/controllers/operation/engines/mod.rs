@@ -46,6 +46,11 @@ pub(crate) trait Engine: Send + Sync {
         Discard::Keep
     }
 
+    /// What it means that the object that does the work is gone before the end was seen.
+    fn if_gone(&self) -> &'static str {
+        "what it has done by then is not known."
+    }
+
     /// What is left to be removed so long after the end, if anything.
     fn cleanup(&self) -> Option<(std::time::Duration, Deletion)>;
 }

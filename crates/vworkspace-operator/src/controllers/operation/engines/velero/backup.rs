@@ -130,6 +130,10 @@ impl Engine for BackupWork {
         }
     }
 
+    fn if_gone(&self) -> &'static str {
+        "Velero goes on to the end all the same, and what it stores then cannot be seen."
+    }
+
     /// A backup outlives its operation.
     fn cleanup(&self) -> Option<(Duration, Deletion)> {
         None

@@ -253,6 +253,29 @@ fn a_restore_that_ends_after_all_tells_the_truth() {
 }
 
 #[test]
+fn what_vanishes_while_it_runs_did_not_end_well() {
+    let backup = plan(&begun(&json!({}), "Backup"), &world(backup_work()), 60);
+    let words = "Backup nightly was deleted before it had ended; Velero goes on to the end all the same, and what it stores \
+                 then cannot be seen.";
+    assert_eq!(said(&backup), (Some(Phase::Failed), "EngineFailed", words));
+    let restore =
+        plan(&begun(&json!({"type": "Restore", "cancel": true}), "Restore"), &world(restore_work()), 60);
+    let words = "Restore nightly was deleted before it had ended; what it has done by then is not known.";
+    assert_eq!(said(&restore), (Some(Phase::Failed), "EngineFailed", words), "it had started");
+    let mut waiting = begun(&json!({"type": "Restore", "cancel": true}), "Restore");
+    waiting.status.as_mut().unwrap().started_at = None;
+    let gone = plan(&waiting, &world(restore_work()), 60);
+    assert_eq!(gone.status.phase, Some(Phase::Cancelled), "it had not");
+    let mut another = backup_work();
+    another.backup = Sight::Present(super::super::testing::backup(&completed(9)));
+    if let Sight::Present(backup) = &mut another.backup {
+        backup.metadata.uid = Some("back from the bucket".to_owned());
+    }
+    let synced = plan(&begun(&json!({"cancel": true}), "Backup"), &world(another), 60);
+    assert_eq!(synced.status.phase, Some(Phase::Cancelled), "a namesake is not the one that was made");
+}
+
+#[test]
 fn a_restore_that_may_not_be_is_not_accepted_and_looked_at_again() {
     let operation = asked(&json!({"type": "Restore", "parameters": {"backupName": "before"}}));
     let unseen = RestoreWork { backup: None, ..restore_work() };
