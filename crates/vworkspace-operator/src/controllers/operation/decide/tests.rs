@@ -13,7 +13,7 @@ fn planned(operation: &Operation, world: &World, now: Timestamp) -> Plan<Operati
 }
 
 fn progress(message: &str) -> Progress {
-    Progress { since: Some(noon()), message: message.to_owned() }
+    Progress { made: Some(noon()), since: Some(noon()), message: message.to_owned(), later: Vec::new() }
 }
 
 fn ended(outcome: Outcome) -> State {
@@ -22,6 +22,7 @@ fn ended(outcome: Outcome) -> State {
         message: "as the engine says".to_owned(),
         outputs: Map::from_iter([("exitCode".to_owned(), Value::from(0))]),
         logs_ref: None,
+        since: Some(noon()),
         at: Some(after(10)),
     })
 }
