@@ -12,6 +12,22 @@ instances, and an operator that may not take the finalizer off would hold both f
 {{- end }}
 
 {{/*
+What Velero does for operations, in its own namespace. Granted everywhere, because that namespace may not exist yet: elsewhere these objects do
+nothing. A Backup is never changed: it has no status of its own that a change could not destroy.
+*/}}
+{{- define "operator.veleroRules" -}}
+- apiGroups: [velero.io]
+  resources: [backups, restores]
+  verbs: [get, list, watch, create, delete]
+- apiGroups: [velero.io]
+  resources: [deletebackuprequests]
+  verbs: [list, watch, create]
+- apiGroups: [velero.io]
+  resources: [backupstoragelocations]
+  verbs: [list, watch]
+{{- end }}
+
+{{/*
 What a namespace allows (annotation ops.vworkspace.io/allowed-types), and whether one of watchNamespaces is being deleted, which must be seen
 when its Role is gone already.
 */}}
@@ -76,7 +92,7 @@ may read them.
   verbs: [list, watch]
 - apiGroups: [""]
   resources: [serviceaccounts]
-  verbs: [get, list, watch, create]
+  verbs: [list, watch, create]
 - apiGroups: [cert-manager.io]
   resources: [certificates]
   verbs: [list, watch]

@@ -22,6 +22,8 @@ pub struct Plan<S> {
     /// Children that must have been made, and are their own from then on. One that is gone is made again by a plan that
     /// still names it.
     pub creations: Vec<Child>,
+    /// Objects that there must be, whoever made them: nobody owns them, and nobody here changes or deletes them.
+    pub shared: Vec<Child>,
     /// Changes of objects that belong to somebody else.
     pub patches: Vec<Patch>,
     /// Children that must go.
@@ -50,6 +52,7 @@ impl<S> Plan<S> {
         Self {
             children: Vec::new(),
             creations: Vec::new(),
+            shared: Vec::new(),
             patches: Vec::new(),
             deletions: Vec::new(),
             finalizer,
@@ -71,6 +74,7 @@ impl<S> Plan<S> {
         let Self {
             children,
             creations,
+            shared,
             patches,
             deletions,
             finalizer,
@@ -88,6 +92,7 @@ impl<S> Plan<S> {
         first
             .into_iter()
             .chain(children.iter().map(Step::Apply))
+            .chain(shared.iter().map(Step::Share))
             .chain(creations.iter().map(Step::Create))
             .chain(patches.iter().map(Step::Patch))
             .chain(deletions.iter().map(Step::Delete))
@@ -104,6 +109,8 @@ pub enum Step<'a, S> {
     Hold,
     /// A child must be as described.
     Apply(&'a Child),
+    /// An object must be there, whoever made it.
+    Share(&'a Child),
     /// A child must have been made.
     Create(&'a Child),
     /// A change of somebody else's object.

@@ -102,6 +102,18 @@ impl Task<'_> {
         }
     }
 
+    /// Makes what several share. If somebody else was faster, it is there.
+    pub(super) async fn share(&mut self, id: &ObjectId, desired: &DynamicObject) -> Result<(), Error> {
+        info!(object = %id, "creating what is shared");
+        let params = PostParams { field_manager: Some(self.actor.manager.clone()), ..PostParams::default() };
+        let body = serde_json::to_vec(desired).unwrap_or_default();
+        let request = exchange::request(id).create(&params, body);
+        match self.write("create", id, exchange::send(&self.actor.client, request)).await {
+            Ok(_) | Err(Error::Refused { fault: Fault::Conflict, .. }) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Changes what belongs to somebody else.
     pub(super) async fn patch(&mut self, patch: &plan::Patch) -> Result<(), Error> {
         let id = patch.id();

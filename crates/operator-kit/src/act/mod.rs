@@ -201,7 +201,7 @@ impl Actor {
         let live = |id: &ObjectId| caches.showing(id).and_then(|cache| cache.object(&id.key));
         let requests = requests::requests(&self.terms, object, plan, &live)?;
         let is_watched =
-            |id: &ObjectId| caches.making(&id.resource).is_some_and(|cache| cache.covers(&id.key));
+            |id: &ObjectId| caches.written(&id.resource).is_some_and(|cache| cache.covers(&id.key));
         let sent = requests.into_iter().map(|request| match request.made() {
             Some(id) if !is_watched(id) => Request::Unwatched { id: id.clone() },
             _ => request,
@@ -314,6 +314,7 @@ impl<'a> Task<'a> {
             Request::Finalizers(finalizers) => self.set_finalizers(finalizers).await,
             Request::Apply(apply) => self.apply(apply).await,
             Request::Create { id, desired } => self.create(id, desired).await,
+            Request::Share { id, desired } => self.share(id, desired).await,
             Request::Patch(patch) => self.patch(patch).await,
             Request::Taken { id, owner } => {
                 Err(Error::Foreign { object: id.to_string(), owner: owner.clone() })

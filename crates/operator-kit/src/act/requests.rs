@@ -40,6 +40,11 @@ pub(crate) enum Request {
         id: ObjectId,
         desired: Box<DynamicObject>,
     },
+    /// Made if nobody has made it.
+    Share {
+        id: ObjectId,
+        desired: Box<DynamicObject>,
+    },
     /// Locked by what was seen.
     Patch(Patch),
     /// The name is taken: nothing can be sent.
@@ -109,6 +114,7 @@ impl Request {
             Request::Create { id, desired } => {
                 format!("create {id} {:x}", hash_of(serde_json::to_string(desired).unwrap_or_default()))
             }
+            Request::Share { id, .. } => format!("share {id}"),
             Request::Patch(patch) => format!("patch {} {:?}", patch.id(), patch.fields),
             Request::Taken { id, .. } => format!("apply {id}, which is taken"),
             Request::Unwatched { id } => format!("apply {id}, which is not watched"),
@@ -124,6 +130,7 @@ impl Request {
             Request::Finalizers(_)
             | Request::Apply(_)
             | Request::Create { .. }
+            | Request::Share { .. }
             | Request::Patch(_)
             | Request::Taken { .. }
             | Request::Unwatched { .. }
@@ -151,17 +158,12 @@ impl Request {
 pub(super) fn check<S>(plan: &Plan<S>, caches: &Caches) -> Result<(), Error> {
     for step in plan.steps() {
         let (id, is_declared) = match step {
-            Step::Apply(child) => {
+            Step::Apply(child) | Step::Create(child) => {
                 let id = child.id();
                 let is_declared = caches.written(&id.resource).is_some();
                 (id, is_declared)
             }
-            // What is never changed may be one that all share.
-            Step::Create(child) => {
-                let id = child.id();
-                let is_declared = caches.making(&id.resource).is_some();
-                (id, is_declared)
-            }
+            Step::Share(object) => (object.id(), caches.is_declared(&object.resource)),
             Step::Patch(patch) => (patch.id(), caches.is_declared(&patch.resource)),
             Step::Delete(deletion) => (deletion.id(), caches.is_declared(&deletion.resource)),
             Step::RequestReconcile(request) => (request.id(), caches.is_declared(&request.resource)),
@@ -206,6 +208,7 @@ pub(crate) fn requests<S: Serialize>(
             }),
             Step::Apply(child) => apply(terms, object, child, live)?,
             Step::Create(child) => create(terms, object, child, live)?,
+            Step::Share(shared) => share(shared, live)?,
             Step::Patch(patch) => Some(Request::Patch(patch.clone())),
             Step::Delete(deletion) => Some(Request::Delete(deletion.clone())),
             Step::RequestReconcile(request) => annotate(request, live),
@@ -279,6 +282,16 @@ fn create(
         Some(live) => taken(terms, owner, &id, &live),
         None => Some(Request::Create { id, desired: Box::new(desired) }),
     })
+}
+
+fn share(
+    shared: &Child,
+    live: &dyn Fn(&ObjectId) -> Option<DynamicObject>,
+) -> Result<Option<Request>, Error> {
+    let id = shared.id();
+    let unwritable = |why: &str| Error::Unwritable { object: id.to_string(), why: why.to_owned() };
+    let desired = Box::new(shared.object().map_err(unwritable)?);
+    Ok(live(&id).is_none().then_some(Request::Share { id, desired }))
 }
 
 /// Unless the marks are there already, or the object is not.

@@ -194,7 +194,7 @@ impl Caches {
     pub(crate) fn showing(&self, id: &ObjectId) -> Option<&Arc<KindCache>> {
         let mut of_kind = self.0.iter().filter(|known| known.resource == id.resource);
         let holding = of_kind.find(|known| known.cache.get(&id.key).is_some()).map(|known| &known.cache);
-        holding.or_else(|| self.making(&id.resource))
+        holding.or_else(|| self.written(&id.resource))
     }
 
     /// All that is seen of what the controller writes has come as far as this version: a child may be in any part.
@@ -206,12 +206,6 @@ impl Caches {
     /// Whether the controller has declared objects of this kind.
     pub(crate) fn is_declared(&self, resource: &ApiResource) -> bool {
         self.0.iter().any(|known| known.resource == *resource)
-    }
-
-    /// Where the controller sees what it makes of a kind: among its children, or among what it shares with others.
-    pub(crate) fn making(&self, resource: &ApiResource) -> Option<&Arc<KindCache>> {
-        let shared = || self.0.iter().find(|known| known.resource == *resource).map(|known| &known.cache);
-        self.written(resource).or_else(shared)
     }
 
     /// Where the controller sees its own writes to a kind.

@@ -27,7 +27,7 @@ async fn by_field(ground: &Ground) -> Result<()> {
     long.says("Running", "True/EngineStarted").await?;
     let job = job_of(&long).await?.metadata.name.unwrap_or_default();
     set(&long, &json!({"cancel": true})).await?;
-    long.says("Cancelled", "True/UserCancelled").await?.naming("was stopped")?;
+    long.says("Cancelled", "True/UserCancelled").await?.naming(&job)?;
     long.says("Running", "False/EngineFinished").await?;
     long.kubectl_wait("Cancelled").await?;
     long.plugin_status("Failed").await?;

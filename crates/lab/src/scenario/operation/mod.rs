@@ -2,6 +2,7 @@
 //! make of it, and the way back where there is one.
 
 pub(super) mod approval;
+pub(super) mod backup;
 pub(super) mod cancel;
 pub(super) mod command;
 pub(super) mod refused;

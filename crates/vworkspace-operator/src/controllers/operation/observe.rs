@@ -1,5 +1,6 @@
 //! What the controller looks at for one operation.
 
+use conditions::Status;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::{Resource, ResourceExt};
 use operator_kit::{
@@ -57,12 +58,13 @@ pub(super) fn world(operation: &Operation, view: &View<'_>, kinds: &Kinds) -> Wo
         Found::NotYet | Found::Unlisted(_) | Found::NotInstalled => Vec::new(),
     };
     let others = others.into_iter().filter(|other| other.uid() != operation.uid());
+    let target = view.caches.find(kinds.instances, &target);
     World {
-        engine: engine(operation, view, view.refusals, kinds),
-        target: view.caches.find(kinds.instances, &target),
+        engine: engine(operation, &target, view, view.refusals, kinds),
         others: others
-            .map(|other| Other { engine: engine(&other, view, &[], kinds).ok(), operation: other })
+            .map(|other| Other { engine: engine(&other, &target, view, &[], kinds).ok(), operation: other })
             .collect(),
+        target,
         allowed_types: allowed_types(&view.find(&namespace_watch(operation))),
         refusals: view.refusals.to_vec(),
         cluster: view.cluster.to_owned(),
@@ -94,6 +96,7 @@ fn allowed_types<O: AsRef<kube::api::DynamicObject>>(found: &Found<O>) -> Allowe
 /// What is seen of the engine of any operation.
 fn engine(
     operation: &Operation,
+    target: &Sight<ApplicationInstance>,
     view: &View<'_>,
     refusals: &[Refusal],
     kinds: &Kinds,
@@ -117,7 +120,11 @@ fn engine(
             Ok(Box::new(backup(operation, parameters, caches, refusals, &kinds.velero)))
         }
         Request::Restore(parameters) => {
-            Ok(Box::new(restore(operation, parameters, view, refusals, &kinds.velero)))
+            let lacks_pause = lacks_pause(target);
+            Ok(Box::new(velero::RestoreWork {
+                lacks_pause,
+                ..restore(operation, parameters, view, refusals, &kinds.velero)
+            }))
         }
         Request::Upgrade(_) => {
             Err("this version cannot run it yet; it runs backup.velero, restore.velero and runCommand.job"
@@ -172,14 +179,24 @@ fn restore(
         locations: locations(view.caches, velero),
         backup,
         origin: origin.map_or(velero::Origin::NotYet, |watch| velero::Origin::of(&view.find(&watch))),
-        lacks_pause: lacks_pause(operation),
+        lacks_pause: None,
     }
 }
 
-/// What of the target has to be brought to rest before a restore in place, and is not: its HelmRelease must have been seen
-/// suspended. Nothing is looked at yet.
-fn lacks_pause(_operation: &Operation) -> Option<String> {
-    None
+/// What of the target has to be brought to rest before a restore, and is not. What Flux has not been given yet is at rest.
+fn lacks_pause(target: &Sight<ApplicationInstance>) -> Option<String> {
+    let instance = target.present()?;
+    let status = instance.status.as_ref()?;
+    status.helm_release_ref.as_ref()?;
+    let suspended = status.conditions.get("Suspended");
+    let is_current = status.observed_generation == instance.metadata.generation;
+    let is_suspended = suspended.is_some_and(|suspended| suspended.status == Status::True) && is_current;
+    (!is_suspended).then(|| {
+        format!(
+            "ApplicationInstance {} is not paused; expected spec.suspend: true, because Flux would undo what is restored.",
+            instance.name_any()
+        )
+    })
 }
 
 fn locations(caches: &Caches, velero: &Velero) -> velero::Locations {

@@ -58,6 +58,7 @@ impl Life {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Step {
     pub(super) life: Life,
+    pub(super) shared: Vec<Child>,
     pub(super) creations: Vec<Child>,
     pub(super) deletions: Vec<Deletion>,
     pub(super) requeue_at: Option<Timestamp>,
@@ -65,7 +66,7 @@ pub(super) struct Step {
 
 impl From<Life> for Step {
     fn from(life: Life) -> Self {
-        Self { life, creations: Vec::new(), deletions: Vec::new(), requeue_at: None }
+        Self { life, shared: Vec::new(), creations: Vec::new(), deletions: Vec::new(), requeue_at: None }
     }
 }
 
@@ -199,7 +200,8 @@ fn before_start(operation: &Operation, world: &World, rules: &Rules, now: Timest
         return match (&life, &world.engine) {
             // What was refused is asked for again, or nobody would know when it is not refused any more.
             (Life::Starts(_), Ok(engine)) if engine.lacks_pause().is_none() => {
-                Step { creations: engine.start(operation), ..life.into() }
+                let (shared, creations) = (engine.shares(operation), engine.start(operation));
+                Step { shared, creations, ..life.into() }
             }
             _ => life.into(),
         };

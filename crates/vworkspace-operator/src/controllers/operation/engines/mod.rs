@@ -32,6 +32,11 @@ pub(crate) trait Engine: Send + Sync {
     /// What has to be made for the work to begin: made once, never changed. The last one does the work.
     fn start(&self, operation: &Operation) -> Vec<Child>;
 
+    /// What must be there for the work, whoever made it.
+    fn shares(&self, _operation: &Operation) -> Vec<Child> {
+        Vec::new()
+    }
+
     /// How far it has come.
     fn state(&self) -> State;
 

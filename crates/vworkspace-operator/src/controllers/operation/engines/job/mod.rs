@@ -53,9 +53,11 @@ impl Engine for Run {
     }
 
     fn start(&self, operation: &Operation) -> Vec<Child> {
-        let runner = self.lacks_runner.then(|| Child::of(&runner(operation)));
-        let job = shape::job(operation, &self.parameters, key(operation));
-        runner.into_iter().chain([Child::of(&job)]).collect()
+        vec![Child::of(&shape::job(operation, &self.parameters, key(operation)))]
+    }
+
+    fn shares(&self, operation: &Operation) -> Vec<Child> {
+        self.lacks_runner.then(|| Child::of(&runner(operation))).into_iter().collect()
     }
 
     fn state(&self) -> State {

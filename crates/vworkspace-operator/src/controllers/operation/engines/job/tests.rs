@@ -77,9 +77,11 @@ fn the_pod_may_do_as_little_as_a_pod_can() {
 #[test]
 fn the_account_is_made_where_it_is_missing_and_the_log_is_kept_where_it_is_asked_for() {
     let operation = operation("check", &json!({"image": "tools:1"}), &json!({"captureLogs": true}));
-    let children = Run { lacks_runner: true, ..run(&operation) }.start(&operation);
-    let ids: Vec<String> = children.iter().map(|child| child.id().to_string()).collect();
-    assert_eq!(ids, ["ServiceAccount shop/vworkspace-operation-runner", "Job shop/check-01234567"]);
+    let ids = |shared: Vec<Child>| shared.iter().map(|child| child.id().to_string()).collect::<Vec<_>>();
+    let account = Run { lacks_runner: true, ..run(&operation) }.shares(&operation);
+    assert_eq!(ids(account), ["ServiceAccount shop/vworkspace-operation-runner"]);
+    assert!(run(&operation).shares(&operation).is_empty(), "it is there");
+    let children = run(&operation).start(&operation);
     let policy = children.last().unwrap().at("/spec/template/spec/containers/0/terminationMessagePolicy");
     assert_eq!(policy, Some(&json!("FallbackToLogsOnError")));
 }
