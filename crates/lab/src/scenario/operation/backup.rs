@@ -252,7 +252,7 @@ async fn away<'a>(ground: &'a Ground, earlier: &str) -> Result<OwnObject<'a>> {
     back.api().patch(&back.name, &PatchParams::default(), &cancel).await?;
     back.says("Cancelled", "True/UserCancelled").await?;
     let later = backup(ground, &unique("later")).applied().await?;
-    let says_so = |now: &DynamicObject| text_at(&now.data, "/status/message").contains("not picked it up");
+    let says_so = |now: &DynamicObject| text_at(&now.data, "/status/message").contains("has not picked up");
     later.until(says_so).await?;
     Ok(later)
 }
