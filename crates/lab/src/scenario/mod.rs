@@ -129,6 +129,7 @@ pub(crate) const ALL: &[Scenario] = &[
     operation::refused::SCENARIO,
     operation::backup::SCENARIO,
     operation::backup::ENDS_EARLY,
+    operation::backup::IN_PLACE,
     troubleshooting::APPLICATION,
     operator_chart::SCENARIO,
     application::unreadable::SCENARIO,

@@ -62,6 +62,10 @@ pub struct ApplicationInstanceStatus {
     #[serde(default, deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
     pub open_window: Option<OpenWindow>,
 
+    /// The uid of the Restore that the instance is paused for, once its HelmRelease is seen to be suspended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paused_for: Option<String>,
+
     /// What Flux said stands in the way, if that is what Blocked tells. It holds while Flux looks again.
     #[serde(default, deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
     pub flux_complaint: Option<FluxComplaint>,

@@ -7,7 +7,8 @@ use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams};
 use serde_json::{Value, json};
 
 use super::super::application::approval::approve;
-use super::super::application::instance::{APPS, instance};
+use super::super::application::instance::{APPS, HELM, instance};
+use super::super::chart::Chart;
 use super::super::own_object::OwnObject;
 use super::super::{Ground, Scenario, gone, said_by, seen, text_at};
 use super::{OPERATION, at, scenario};
@@ -26,6 +27,13 @@ pub(in super::super) const ENDS_EARLY: Scenario = Scenario {
     })
 };
 
+pub(in super::super) const IN_PLACE: Scenario = Scenario {
+    needs: &["operator", "velero"],
+    ..scenario("operation_restore_in_place_begins_when_flux_rests_and_flux_goes_on_afterwards", |ground| {
+        Box::pin(in_place(ground))
+    })
+};
+
 pub(in super::super) const VELERO_AWAY: Scenario = Scenario {
     needs: &["operator", "velero"],
     alone: true,
@@ -35,6 +43,8 @@ pub(in super::super) const VELERO_AWAY: Scenario = Scenario {
 };
 
 const VELERO: &str = "velero.io/v1";
+const TREASURE: &str =
+    "{apiVersion: v1, kind: ConfigMap, metadata: {name: treasure, namespace: NAMESPACE}, data: {is: gold}}";
 
 fn velero(ground: &Ground, kind: &str) -> Api<DynamicObject> {
     ground.cluster.dynamic(VELERO, kind, Some("velero"))
@@ -51,7 +61,7 @@ async fn target(ground: &Ground) -> Result<OwnObject<'_>> {
     for verb in ["backup", "restore"] {
         shop.annotate(&format!("ops.vworkspace.io/{verb}"), Some("velero")).await?;
     }
-    ground.apply("{apiVersion: v1, kind: ConfigMap, metadata: {name: treasure, namespace: NAMESPACE}, data: {is: gold}}").await?;
+    ground.apply(TREASURE).await?;
     Ok(shop)
 }
 
@@ -124,6 +134,39 @@ async fn restored(ground: &Ground, backup: &str) -> Result<()> {
         .await?;
     absent.says("Accepted", "False/ValidationFailed").await?.naming("no-such-backup")?;
     velero(ground, "Restore").delete(&name, &DeleteParams::background()).await?;
+    Ok(())
+}
+
+/// An application that Flux looks after: it must not undo what comes back while it does.
+async fn in_place(ground: &Ground) -> Result<()> {
+    let chart = Chart::published(ground, &[]).await?;
+    let mut shop = instance(ground).chart(&chart).applied().await?;
+    for verb in ["backup", "restore"] {
+        shop.annotate(&format!("ops.vworkspace.io/{verb}"), Some("velero")).await?;
+    }
+    shop.says("Ready", "True/HelmReleaseReady").await?;
+    ground.apply(TREASURE).await?;
+    let nightly = backup(ground, &unique("nightly")).applied().await?;
+    nightly.says("Succeeded", "True/EngineCompleted").await?;
+    ground.delete("v1", "ConfigMap", "treasure").await?;
+
+    // By annotation nobody may suspend the release: the restore waits.
+    shop.annotate("apps.vworkspace.io/reconcile", Some("disabled")).await?;
+    shop.says("Suspended", "True/ReconcilePaused").await?;
+    let parameters = json!({"backupName": nightly.name});
+    let back = operation(ground, &unique("back"), "Restore", &parameters).applied().await?;
+    let claim = approve(ground, &back).await?;
+    let claim = Patch::Merge(json!({"spec": {"approvals": {"claim": claim}}}));
+    back.api().patch(&back.name, &PatchParams::default(), &claim).await?;
+    back.says("Running", "False/EngineNotStarted").await?.naming("not paused for it yet")?;
+    shop.annotate("apps.vworkspace.io/reconcile", None).await?;
+    shop.has_said("Suspended", "True/OperationInProgress").await?;
+    back.says("Succeeded", "True/EngineCompleted").await?;
+    ground.until("v1", "ConfigMap", "treasure", |_| true).await?;
+    shop.says_all(&[("Suspended", "False/Active"), ("Ready", "True/HelmReleaseReady")]).await?;
+    let is_resumed =
+        |data: &Value| !data.pointer("/spec/suspend").and_then(Value::as_bool).unwrap_or_default();
+    ground.until(HELM, "HelmRelease", "web", is_resumed).await?;
     Ok(())
 }
 

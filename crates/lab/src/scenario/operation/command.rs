@@ -4,6 +4,7 @@ use anyhow::{Result, ensure};
 use kube::api::{DeleteParams, Patch, PatchParams};
 use serde_json::{Value, json};
 
+use super::super::application::approval::approve;
 use super::super::own_object::OwnObject;
 use super::super::{Ground, Scenario, gone, said_by, text_at};
 use super::{at, command, job_of, scenario, target};
@@ -20,7 +21,8 @@ async fn run(ground: &Ground) -> Result<()> {
         fails(ground),
         is_stopped_in_time(ground),
         loses_its_job(ground),
-        cannot_start(ground)
+        cannot_start(ground),
+        does_not_take_over(ground)
     )?;
     Ok(())
 }
@@ -158,3 +160,31 @@ async fn cannot_start(ground: &Ground) -> Result<()> {
     stuck.says("Cancelled", "True/UserCancelled").await?;
     Ok(())
 }
+
+/// A Job of that name is somebody else's: it is left alone, and the operation begins when it is gone.
+async fn does_not_take_over(ground: &Ground) -> Result<()> {
+    let late = command(ground, "late", "exit 0").with("{approvals: {required: true}}").applied().await?;
+    late.says("Blocked", "True/AwaitingApproval").await?;
+    let uid = late.read().await?.metadata.uid.unwrap_or_default();
+    let name = format!("late-{}", uid.get(..8).unwrap_or_default());
+    ground.apply(&FOREIGN_JOB.replace("JOB", &name)).await?;
+    let claim = approve(ground, &late).await?;
+    let claim = Patch::Merge(json!({"spec": {"approvals": {"claim": claim}}}));
+    late.api().patch("late", &PatchParams::default(), &claim).await?;
+    late.says("Running", "False/EngineNotStarted").await?.naming("belongs to nobody")?;
+    ground.delete("batch/v1", "Job", &name).await?;
+    late.says("Succeeded", "True/EngineCompleted").await?;
+    Ok(())
+}
+
+const FOREIGN_JOB: &str = "
+apiVersion: batch/v1
+kind: Job
+metadata: {name: JOB, namespace: NAMESPACE}
+spec:
+  suspend: true
+  template:
+    spec:
+      restartPolicy: Never
+      containers: [{name: theirs, image: 'lab.local/busybox:1'}]
+";

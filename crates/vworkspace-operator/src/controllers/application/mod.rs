@@ -24,6 +24,7 @@ use operator_kit::{
 };
 use serde_json::Value;
 use vworkspace_api::application_instance::{ApplicationInstance, ApplicationInstanceStatus};
+use vworkspace_api::operation::Operation;
 
 use crate::external::cert_manager::Certificate;
 use crate::external::external_secrets::ExternalSecret;
@@ -83,6 +84,8 @@ struct Kinds {
     external_secrets: Watched<ExternalSecret>,
     /// What is allowed when.
     policy: Watched<ConfigMap>,
+    /// Who wants them to be left alone.
+    operations: Watched<Operation>,
     /// Whether its Services answer.
     readiness: Polled<ReadinessPoll>,
     /// What its chart says of itself.
@@ -119,6 +122,8 @@ impl Kinds {
             certificates: watches.mapped(in_release(), of_release),
             external_secrets: watches.mapped(in_release(), of_release),
             policy: watches.for_all(Selection::named(CATALOG_POLICY).within(namespace)),
+            operations: watches
+                .mapped(Selection::all(), |seen, _| restore_target(seen).into_iter().collect()),
             readiness: watches.polls(()),
             charts: watches.polls(()),
         };
@@ -128,6 +133,7 @@ impl Kinds {
         watches.found_by(kinds.ingresses, release);
         watches.found_by(kinds.certificates, release);
         watches.found_by(kinds.external_secrets, release);
+        watches.found_by(kinds.operations, unfinished_restore);
         kinds
     }
 }
@@ -195,6 +201,18 @@ fn instance_of(
 fn dependencies(app: &DynamicObject) -> Vec<ObjectKey> {
     let names = app.data.pointer("/spec/dependsOn").and_then(Value::as_array).into_iter().flatten();
     names.filter_map(|entry| beside(app, entry.get("name")?.as_str()?)).collect()
+}
+
+/// The instance that an operation brings something back for.
+fn restore_target(operation: &DynamicObject) -> Option<ObjectKey> {
+    let text = |pointer: &str| operation.data.pointer(pointer).and_then(Value::as_str);
+    beside(operation, text("/spec/targetRef/name")?).filter(|_| text("/spec/type") == Some("Restore"))
+}
+
+/// The same of one that has not ended.
+fn unfinished_restore(operation: &DynamicObject) -> Vec<ObjectKey> {
+    let has_ended = crate::controllers::operation::has_ended(operation);
+    restore_target(operation).filter(|_| !has_ended).into_iter().collect()
 }
 
 /// The release that an object is part of; it may come from another namespace.

@@ -11,6 +11,7 @@ use operator_kit::{Found, ObjectKey, Refusal, Sight, TemporaryWatch, View, decod
 use vworkspace_api::application_instance::{
     ApplicationInstance, Chart, ChartSource, ChartSourceKind, ReadinessCheck, Ready,
 };
+use vworkspace_api::operation::{Accepted, Blocked, Operation, OperationType};
 
 use super::children::FluxSpecs;
 use super::leftovers::Leftovers;
@@ -46,6 +47,8 @@ pub(crate) struct World {
     /// What the whole cluster agreed on.
     pub(crate) policy: CatalogPolicy,
     pub(crate) dependencies: Vec<Dependency>,
+    /// The operation that brings back what was lost, if one has begun or is about to.
+    pub(crate) restoring: Option<Restoring>,
     pub(crate) services: Found<Service>,
     pub(crate) ingresses: Found<Ingress>,
     pub(crate) certificates: Found<Certificate>,
@@ -81,6 +84,13 @@ impl<K> Seen<K> {
             Seen::NotYet => None,
         }
     }
+}
+
+/// An operation that wants the instance to be left alone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Restoring {
+    pub(crate) name: String,
+    pub(crate) uid: String,
 }
 
 /// Another instance that must be ready first.
@@ -185,6 +195,7 @@ pub(super) fn world(app: &ApplicationInstance, view: &View<'_>, controller: &App
         cluster: view.cluster.to_owned(),
         policy: catalog_policy(view.caches.find(kinds.policy, &policy)),
         dependencies: dependencies(app, view, kinds, &namespace),
+        restoring: restoring(app, view, kinds),
         ingresses: view.caches.named(kinds.ingresses, &key),
         certificates: view.caches.named(kinds.certificates, &key),
         external_secrets: promised(view, kinds, &key),
@@ -201,6 +212,27 @@ pub(super) fn world(app: &ApplicationInstance, view: &View<'_>, controller: &App
         services,
         release,
     }
+}
+
+/// Of several the one that runs, or else the one that will be next.
+fn restoring(app: &ApplicationInstance, view: &View<'_>, kinds: &Kinds) -> Option<Restoring> {
+    let found = view.caches.named(kinds.operations, &ObjectKey::of_meta(&app.metadata));
+    let next =
+        found.objects().iter().filter(|operation| is_restore_at_work(operation)).min_by_key(|operation| {
+            let created = operation.metadata.creation_timestamp.as_ref().map(|time| time.0);
+            let is_next = operation.status.as_ref().is_none_or(|status| status.engine_ref.is_none());
+            (is_next, created, operation.uid())
+        })?;
+    Some(Restoring { name: next.name_any(), uid: next.uid()? })
+}
+
+/// Whether nothing but the instance is in its way, or it has begun.
+fn is_restore_at_work(operation: &Operation) -> bool {
+    let Some(status) = operation.status.as_ref() else { return false };
+    let is_open = status.phase.is_some_and(|phase| !phase.is_final());
+    let is_accepted = status.conditions.read() == Some(Accepted::AdmissionPassed);
+    let is_free = matches!(status.conditions.read(), Some(Blocked::NotBlocked | Blocked::Unblocked));
+    operation.spec.type_ == OperationType::Restore && is_open && is_accepted && is_free
 }
 
 enum Wanted {

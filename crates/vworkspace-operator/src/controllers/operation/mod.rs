@@ -143,9 +143,13 @@ impl Controller for Operations {
 
 /// What an operation works on, unless it has ended: those need no place in line.
 fn target_of_unfinished(operation: &DynamicObject) -> Vec<ObjectKey> {
+    target(operation).filter(|_| !has_ended(operation)).into_iter().collect()
+}
+
+/// Whether an operation says that it is over.
+pub(crate) fn has_ended(operation: &DynamicObject) -> bool {
     let phase = operation.data.pointer("/status/phase").and_then(Value::as_str);
-    let has_ended = matches!(phase, Some("Succeeded" | "Failed" | "Cancelled"));
-    target(operation).filter(|_| !has_ended).into_iter().collect()
+    matches!(phase, Some("Succeeded" | "Failed" | "Cancelled"))
 }
 
 /// What all operations are found by that wait for Velero, or have not been looked at.

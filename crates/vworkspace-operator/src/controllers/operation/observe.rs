@@ -1,13 +1,12 @@
 //! What the controller looks at for one operation.
 
-use conditions::Status;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::{Resource, ResourceExt};
 use operator_kit::{
     Caches, Cause, Deed, Found, ObjectKey, Refusal, Selection, Sight, TemporaryWatch, View, Watched, decode,
 };
 use serde::de::DeserializeOwned;
-use vworkspace_api::application_instance::ApplicationInstance;
+use vworkspace_api::application_instance::{ApplicationInstance, Mode};
 use vworkspace_api::operation::{BackupParameters, Operation, Request, RestoreParameters};
 
 use super::engines::{Engine, job, velero};
@@ -120,7 +119,7 @@ fn engine(
             Ok(Box::new(backup(operation, parameters, caches, refusals, &kinds.velero)))
         }
         Request::Restore(parameters) => {
-            let lacks_pause = lacks_pause(target);
+            let lacks_pause = lacks_pause(operation, target);
             Ok(Box::new(velero::RestoreWork {
                 lacks_pause,
                 ..restore(operation, parameters, view, refusals, &kinds.velero)
@@ -183,20 +182,16 @@ fn restore(
     }
 }
 
-/// What of the target has to be brought to rest before a restore, and is not. What Flux has not been given yet is at rest.
-fn lacks_pause(target: &Sight<ApplicationInstance>) -> Option<String> {
-    let instance = target.present()?;
-    let status = instance.status.as_ref()?;
-    status.helm_release_ref.as_ref()?;
-    let suspended = status.conditions.get("Suspended");
-    let is_current = status.observed_generation == instance.metadata.generation;
-    let is_suspended = suspended.is_some_and(|suspended| suspended.status == Status::True) && is_current;
-    (!is_suspended).then(|| {
-        format!(
-            "ApplicationInstance {} is not paused; expected spec.suspend: true, because Flux would undo what is restored.",
-            instance.name_any()
-        )
-    })
+/// What of the target has to be brought to rest before a restore, and is not: Flux would undo it. The instance says for whom it
+/// is paused.
+fn lacks_pause(operation: &Operation, target: &Sight<ApplicationInstance>) -> Option<String> {
+    let instance = target.present().filter(|instance| instance.spec.mode == Mode::Managed)?;
+    let status = instance.status.as_ref();
+    let is_paused = status.is_some_and(|status| status.paused_for == operation.uid());
+    let suspended = status.and_then(|status| status.conditions.get("Suspended"));
+    let words = suspended.map(|suspended| format!(" ({})", suspended.reason)).unwrap_or_default();
+    (!is_paused)
+        .then(|| format!("ApplicationInstance {} is not paused for it yet{words}.", instance.name_any()))
 }
 
 fn locations(caches: &Caches, velero: &Velero) -> velero::Locations {

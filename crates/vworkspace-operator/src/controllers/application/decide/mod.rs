@@ -132,6 +132,7 @@ fn managed(
     let status = status::of(&status::Facts {
         app,
         pause,
+        paused_for: pause::operation_at_rest(world, pause),
         refused_pause: pause::refused(app, world, pause),
         refused_end: pause::refused_end(app, world, pause),
         blocker,

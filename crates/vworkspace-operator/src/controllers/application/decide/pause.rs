@@ -13,7 +13,7 @@ use vworkspace_api::application_instance::{
 use super::quoting::said;
 use super::status::{Rule, rule};
 use crate::controllers::application::children;
-use crate::controllers::application::observe::World;
+use crate::controllers::application::observe::{Restoring, World};
 use crate::external::flux::HelmRelease;
 use crate::policy::windows::{self, State};
 
@@ -25,6 +25,8 @@ const DAY: Duration = Duration::from_hours(24);
 pub(super) enum Pause {
     /// By annotation: we write only its status.
     Annotated,
+    /// By an operation that brings back what was lost: Flux would undo it. The same until that has ended.
+    Restore(Restoring),
     /// By its spec: its release is suspended too.
     Suspended,
     /// By a maintenance window: the same until it closes.
@@ -44,14 +46,25 @@ fn in_words(OpenWindow { origin, name }: &OpenWindow) -> String {
 impl Pause {
     /// Whether Flux is to leave the release alone too.
     pub(super) fn suspends_the_release(&self) -> bool {
-        matches!(self, Pause::Suspended | Pause::Window { .. } | Pause::LostWindow { .. })
+        match self {
+            Pause::Restore(_) | Pause::Suspended | Pause::Window { .. } | Pause::LostWindow { .. } => true,
+            Pause::Annotated => false,
+        }
     }
 
     /// The window that it is for.
     pub(super) fn window(&self) -> Option<&OpenWindow> {
         match self {
             Pause::Window { window, .. } | Pause::LostWindow { window, .. } => Some(window),
-            Pause::Annotated | Pause::Suspended => None,
+            Pause::Annotated | Pause::Restore(_) | Pause::Suspended => None,
+        }
+    }
+
+    /// The uid of the operation that it is for.
+    pub(super) fn operation(&self) -> Option<&str> {
+        match self {
+            Pause::Restore(restoring) => Some(&restoring.uid),
+            Pause::Annotated | Pause::Suspended | Pause::Window { .. } | Pause::LostWindow { .. } => None,
         }
     }
 }
@@ -62,11 +75,14 @@ pub(super) const RULES: &[Rule<Suspended>] = &[
     rule(&[Suspended::Active], "the release could not be suspended, or whether it is suspended is not known", |facts| {
         Some(Verdict::This(Suspended::Active, facts.refused_pause.clone()?))
     }),
-    rule(&[Suspended::ManuallySuspended, Suspended::MaintenanceWindow, Suspended::ReconcilePaused], "the release could not be resumed", |facts| {
+    rule(&[Suspended::ManuallySuspended, Suspended::OperationInProgress, Suspended::MaintenanceWindow, Suspended::ReconcilePaused], "the release could not be resumed", |facts| {
         Some(Verdict::This(still(facts.app), facts.refused_end.clone()?))
     }),
     rule(&[Suspended::ReconcilePaused], "annotation `apps.vworkspace.io/reconcile` is `disabled`; only status and finalizer are written", |facts| {
         said_of(facts.pause, |pause| matches!(pause, Pause::Annotated))
+    }),
+    rule(&[Suspended::OperationInProgress], "a Restore has begun, or is about to; the release is suspended too", |facts| {
+        said_of(facts.pause, |pause| matches!(pause, Pause::Restore(_)))
     }),
     rule(&[Suspended::ManuallySuspended], "`spec.suspend` is true; the release is suspended too", |facts| {
         said_of(facts.pause, |pause| matches!(pause, Pause::Suspended))
@@ -101,7 +117,11 @@ pub(super) fn of(app: &ApplicationInstance, world: &World, now: Timestamp) -> Pa
         State::Open { name, until } => Some(windows.open(name, until, now)),
         State::Closed { .. } => lost_window(app, world),
     };
-    Pausing { pause: by_hand(app).or(open), look_again }
+    let restore = || world.restoring.clone().map(Pause::Restore);
+    let by_hand = by_hand(app);
+    let pause =
+        by_hand.clone().filter(|pause| *pause == Pause::Annotated).or_else(restore).or(by_hand).or(open);
+    Pausing { pause, look_again }
 }
 
 /// The windows of an instance.
@@ -156,10 +176,24 @@ pub(super) fn by_hand(app: &ApplicationInstance) -> Option<Pause> {
     app.spec.suspend.then_some(Pause::Suspended)
 }
 
+/// The operation that the instance is paused for, if Flux is seen to leave the release alone, or has none.
+pub(super) fn operation_at_rest(world: &World, pause: Option<&Pause>) -> Option<String> {
+    let operation = pause?.operation()?;
+    let is_at_rest = match &world.release {
+        Sight::Present(release) => release.is_suspended(),
+        Sight::Absent | Sight::NotInstalled => true,
+        Sight::Unknown(_) | Sight::Unreadable(_) => false,
+    };
+    is_at_rest.then(|| operation.to_owned())
+}
+
 /// Whether it is we who suspended the release: it says so, or we did when we last spoke of it.
 pub(super) fn is_ours(app: &ApplicationInstance, release: &HelmRelease) -> bool {
     let said = app.status.as_ref().and_then(|status| status.conditions.read::<Suspended>());
-    let was_told = matches!(said, Some(Suspended::ManuallySuspended | Suspended::MaintenanceWindow));
+    let was_told = matches!(
+        said,
+        Some(Suspended::ManuallySuspended | Suspended::OperationInProgress | Suspended::MaintenanceWindow)
+    );
     release.is_suspended() && (children::is_suspended_by_us(&release.metadata) || was_told)
 }
 
@@ -175,10 +209,12 @@ pub(super) fn refused_end(app: &ApplicationInstance, world: &World, pause: Optio
 pub(super) fn still(app: &ApplicationInstance) -> Suspended {
     let said = app.status.as_ref().and_then(|status| status.conditions.read::<Suspended>());
     match said {
-        Some(said @ (Suspended::MaintenanceWindow | Suspended::ReconcilePaused)) => said,
-        Some(Suspended::ManuallySuspended | Suspended::OperationInProgress | Suspended::Active) | None => {
-            Suspended::ManuallySuspended
-        }
+        Some(
+            said @ (Suspended::MaintenanceWindow
+            | Suspended::OperationInProgress
+            | Suspended::ReconcilePaused),
+        ) => said,
+        Some(Suspended::ManuallySuspended | Suspended::Active) | None => Suspended::ManuallySuspended,
     }
 }
 
@@ -209,6 +245,11 @@ pub(super) fn condition(pause: Option<&Pause>) -> (Suspended, String) {
             Suspended::ReconcilePaused,
             "Annotation apps.vworkspace.io/reconcile is disabled. Remove it to go on.",
         ),
+        Some(Pause::Restore(Restoring { name, .. })) => {
+            let message =
+                format!("Operation {name} restores from a backup; changes wait until it has ended.");
+            return (Suspended::OperationInProgress, message);
+        }
         Some(Pause::Suspended) => {
             (Suspended::ManuallySuspended, "spec.suspend is true. Set it to false to go on.")
         }

@@ -23,6 +23,8 @@ use crate::external::flux::Snapshot;
 pub(super) struct Facts<'a> {
     pub(super) app: &'a ApplicationInstance,
     pub(super) pause: Option<&'a Pause>,
+    /// The operation that it is paused for, once Flux is seen to leave the release alone.
+    pub(super) paused_for: Option<String>,
     /// Why it is not paused although it should be.
     pub(super) refused_pause: Option<String>,
     /// Why it is still paused although it should not be.
@@ -96,6 +98,7 @@ pub(super) fn of(facts: &Facts<'_>) -> ApplicationInstanceStatus {
     status.secret_values = facts.secret_values;
     status.chart_trouble = facts.state.chart_trouble().cloned();
     status.open_window = facts.pause.and_then(Pause::window).cloned();
+    status.paused_for = facts.paused_for.clone();
     status.flux_complaint = facts.flux_complaint();
     status.missing_secret = match &facts.awaited_secret {
         Some(AwaitedSecret::Promised(missing)) => Some(missing.clone()),

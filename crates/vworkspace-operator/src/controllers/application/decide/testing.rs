@@ -81,6 +81,7 @@ pub(crate) fn empty() -> World {
         cluster: "cluster".to_owned(),
         policy: CatalogPolicy::default(),
         dependencies: Vec::new(),
+        restoring: None,
         services: Found::Objects(Vec::new()),
         ingresses: Found::Objects(Vec::new()),
         certificates: Found::NotInstalled,

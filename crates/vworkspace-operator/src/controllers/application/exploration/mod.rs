@@ -338,6 +338,7 @@ fn differs(before: Option<&ApplicationInstanceStatus>, after: &ApplicationInstan
         secret_values,
         chart_trouble,
         open_window,
+        paused_for,
         flux_complaint,
         missing_secret,
         missing_certificate,
@@ -356,6 +357,7 @@ fn differs(before: Option<&ApplicationInstanceStatus>, after: &ApplicationInstan
         || before.secret_values != *secret_values
         || before.chart_trouble != *chart_trouble
         || before.open_window != *open_window
+        || before.paused_for != *paused_for
         || before.flux_complaint != *flux_complaint
         || before.missing_secret != *missing_secret
         || before.missing_certificate != *missing_certificate
@@ -377,6 +379,7 @@ fn as_read_back(status: &ApplicationInstanceStatus) -> ApplicationInstanceStatus
         secret_values: status.secret_values,
         chart_trouble: status.chart_trouble.clone(),
         open_window: status.open_window.clone(),
+        paused_for: status.paused_for.clone(),
         flux_complaint: status.flux_complaint.clone(),
         missing_secret: status.missing_secret.clone(),
         missing_certificate: status.missing_certificate.clone(),

@@ -4,7 +4,7 @@ use serde_json::json;
 use vworkspace_api::application_instance::Suspended;
 
 use super::*;
-use crate::controllers::application::observe::Dependency;
+use crate::controllers::application::observe::{Dependency, Restoring};
 
 #[test]
 fn a_change_waits_inside_a_window_and_the_plan_wakes_when_it_closes() {
@@ -161,23 +161,25 @@ fn what_a_window_suspended_goes_on_after_it_although_the_change_has_to_wait() {
 
 #[test]
 fn what_pauses_is_told_in_the_order_of_the_reference_page() {
-    let (mut app, world) = running();
+    let (mut app, mut world) = running();
     set(
         &mut app,
         "maintenanceWindows",
         json!([{"name": "always", "schedule": "* * * * *", "duration": "1h"}]),
     );
-    let said = |app: &ApplicationInstance| {
-        let plan = plan(app, &world, noon());
+    let said = |app: &ApplicationInstance, world: &World| {
+        let plan = plan(app, world, noon());
         plan.status.conditions.read::<Suspended>().unwrap()
     };
-    let mut told = vec![said(&app)];
+    let mut told = vec![said(&app, &world)];
     app.spec.suspend = true;
-    told.push(said(&app));
+    told.push(said(&app, &world));
+    world.restoring = Some(Restoring { name: "bring-back".to_owned(), uid: "op".to_owned() });
+    told.push(said(&app, &world));
     app.metadata.annotations =
         Some([("apps.vworkspace.io/reconcile".to_owned(), "disabled".to_owned())].into());
-    told.push(said(&app));
-    let page = pause::RULES.iter().skip(2).flat_map(|rule| rule.says).take(3);
+    told.push(said(&app, &world));
+    let page = pause::RULES.iter().skip(2).flat_map(|rule| rule.says).take(4);
     assert_eq!(told.iter().rev().collect::<Vec<_>>(), page.collect::<Vec<_>>());
 }
 
@@ -304,4 +306,41 @@ fn a_change_of_a_paused_instance_waits_and_nobody_takes_it_for_live() {
     let plan = plan(&suspended, &world, noon());
     assert_conditions!(plan, { Ready: True/HelmReleaseReady, Reconciling: True/ChangePending, Suspended: True/ManuallySuspended });
     assert_eq!(plan.children.len(), 1, "the source is left as it is");
+}
+
+#[test]
+fn a_restore_gets_the_instance_when_flux_is_seen_to_leave_the_release_alone() {
+    let (app, mut world) = running();
+    world.restoring = Some(Restoring { name: "bring-back".to_owned(), uid: "op".to_owned() });
+    let first = plan(&app, &world, noon());
+    assert_conditions!(first, { Suspended: True/OperationInProgress });
+    let [release] = first.children.as_slice() else { panic!("{:?}", first.children) };
+    assert_eq!(release.at("/spec/suspend"), Some(&json!(true)));
+    assert_eq!(first.status.paused_for, None, "Flux has not been seen to rest");
+
+    let Sight::Present(release) = &mut world.release else { panic!("no release") };
+    release.spec["suspend"] = json!(true);
+    let rests = plan(&app, &world, noon());
+    assert_eq!(rests.status.paused_for.as_deref(), Some("op"));
+    let words =
+        rests.status.conditions.get("Suspended").map(|known| known.message.clone()).unwrap_or_default();
+    assert!(words.contains("Operation bring-back"), "{words}");
+
+    let (by_hand, _) = with("suspend", json!(true));
+    assert_conditions!(plan(&by_hand, &world, noon()), { Suspended: True/OperationInProgress });
+    let disabled = edited(app.clone(), |app| {
+        app.metadata.annotations =
+            Some([("apps.vworkspace.io/reconcile".to_owned(), "disabled".to_owned())].into());
+    });
+    let hands_off = plan(&disabled, &world, noon());
+    assert_conditions!(hands_off, { Suspended: True/ReconcilePaused });
+    assert_eq!(hands_off.status.paused_for, None, "nobody may suspend the release");
+
+    world.restoring = None;
+    let mut app = app;
+    app.status = Some(rests.status);
+    let over = plan(&app, &world, noon());
+    let Some(release) = over.children.last() else { panic!("{:?}", over.children) };
+    assert_ne!(release.at("/spec/suspend"), Some(&json!(true)), "it goes on");
+    assert_eq!(over.status.paused_for, None);
 }
