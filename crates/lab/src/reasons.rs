@@ -229,7 +229,10 @@ pub(crate) fn check(produced: &BTreeSet<Produced>) -> Result<()> {
         let (missing, later): (Vec<Entry>, Vec<Entry>) =
             uncovered(of, produced, Origin::Contract).into_iter().partition(is_possible);
         if !later.is_empty() {
-            println!("     {kind}: not produced, because no template of its engine can run yet: {}", listed(&later));
+            println!(
+                "     {kind}: not produced, because no template of its engine can run yet: {}",
+                listed(&later)
+            );
         }
         let extensions = uncovered(of, produced, Origin::Extension);
         if !extensions.is_empty() {

@@ -75,7 +75,7 @@ impl Ended {
 }
 
 impl Metrics {
-    pub(crate) fn new(product: Product) -> Self {
+    pub(crate) fn new(product: Product, own: Vec<Box<dyn FnOnce(&mut Registry) + Send>>) -> Self {
         let mut metrics = Self {
             registry: Registry::default(),
             reconciles: Family::default(),
@@ -117,6 +117,9 @@ impl Metrics {
             writes.clone(),
         );
         registry.register(product.metric("leading"), "1 while this process holds the lease", leading.clone());
+        for register in own {
+            register(registry);
+        }
         metrics
     }
 
@@ -168,7 +171,7 @@ mod tests {
 
     #[test]
     fn the_names_are_those_that_dashboards_know() {
-        let metrics = Metrics::new(TESTED);
+        let metrics = Metrics::new(TESTED, Vec::new());
         metrics.introduce("application");
         metrics.reconciled("application", Ended::Error, Duration::from_millis(3));
         let text = metrics.text();
@@ -185,7 +188,7 @@ mod tests {
     #[test]
     fn every_metric_is_documented() {
         let documented = include_str!("../../../docs/operations.md");
-        let metrics = Metrics::new(Product { metrics: "vworkspace_operator", ..TESTED });
+        let metrics = Metrics::new(Product { metrics: "vworkspace_operator", ..TESTED }, Vec::new());
         metrics.introduce("application");
         metrics.failed("application", "forbidden");
         metrics.reconciled("application", Ended::Unchanged, Duration::from_millis(3));

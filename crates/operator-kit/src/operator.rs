@@ -6,9 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::ObjectReference;
+use kube::api::DynamicObject;
 use kube::core::ApiResource;
 use kube::{Client, Config};
+use prometheus_client::registry::Registry;
 use serde_json::Value;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, watch};
@@ -76,6 +77,7 @@ const SERVICE_PAUSE: Duration = Duration::from_secs(10);
 
 type Running = Pin<Box<dyn Future<Output = ()> + Send>>;
 type Start = Box<dyn FnOnce(&Client, Arc<Caches>, Shared, Arc<[Arc<StatusListener>]>) -> Running + Send>;
+type Register = Box<dyn FnOnce(&mut Registry) + Send>;
 type Service = Arc<dyn Fn(Client) -> Running + Send + Sync>;
 
 /// Controllers that run in one process.
@@ -84,6 +86,7 @@ pub struct Operator {
     kinds: Vec<Kind>,
     controllers: Vec<Registered>,
     listeners: Vec<Arc<StatusListener>>,
+    counters: Vec<Register>,
     services: Vec<Service>,
     mistakes: Vec<String>,
 }
@@ -122,6 +125,7 @@ impl Operator {
             kinds: Vec::new(),
             controllers: Vec::new(),
             listeners: Vec::new(),
+            counters: Vec::new(),
             services: Vec::new(),
             mistakes: Vec::new(),
         }
@@ -129,11 +133,15 @@ impl Operator {
 
     /// Tells of each status that this process has written. It must not block.
     #[must_use]
-    pub fn telling(
-        mut self,
-        listener: impl Fn(&ObjectReference, &Value, &Value) + Send + Sync + 'static,
-    ) -> Self {
+    pub fn telling(mut self, listener: impl Fn(&DynamicObject, &Value) + Send + Sync + 'static) -> Self {
         self.listeners.push(Arc::new(listener));
+        self
+    }
+
+    /// Adds metrics of the product's own to those that are served.
+    #[must_use]
+    pub fn counting(mut self, register: impl FnOnce(&mut Registry) + Send + 'static) -> Self {
+        self.counters.push(Box::new(register));
         self
     }
 
@@ -240,7 +248,7 @@ impl Operator {
     }
 
     async fn run_until(self, stop: CancellationToken) -> Result<(), Error> {
-        let Self { settings, kinds, controllers, listeners, services, mistakes } = self;
+        let Self { settings, kinds, controllers, listeners, counters, services, mistakes } = self;
         if !mistakes.is_empty() {
             return Err(Error::Declared(mistakes.join("; ")));
         }
@@ -254,7 +262,7 @@ impl Operator {
             Arc::new(Caches::new(declared.collect()))
         };
         let caches: Vec<Arc<Caches>> = controllers.iter().map(caches_of).collect();
-        let metrics = Arc::new(Metrics::new(settings.product));
+        let metrics = Arc::new(Metrics::new(settings.product, counters));
         let (sender, leading) = watch::channel(false);
         let mut background = JoinSet::new();
         let health = Health { metrics: Arc::clone(&metrics), kinds: progress(&kinds, &kept) };

@@ -74,7 +74,11 @@ pub fn run() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
+    let counted = operation::Metrics::new();
+    let registered = counted.clone();
     let operator = Operator::new(settings)
+        .counting(move |registry| registered.register(registry))
+        .telling(move |object, status| counted.written(object, status))
         .with(|watches| application::Applications::new(watches, namespace, is_namespaced, applications))
         .with(|watches| operation::Operations::new(watches, operations, velero_namespace));
     match runtime.block_on(operator.run()) {

@@ -7,6 +7,7 @@ use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::api::events::v1::Event as SentEvent;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use kube::Client;
+use kube::api::DynamicObject;
 use kube::api::{Api, ObjectMeta, Patch, PatchParams, PostParams};
 use kube::runtime::events::{Event, EventType};
 use serde_json::{Value, json};
@@ -20,9 +21,9 @@ use crate::election::Term;
 /// The API server takes no longer note.
 const LONGEST_NOTE: usize = 1000;
 
-/// Hears of each status that the API server has confirmed: what it said before, what it says now, and of which object. One
+/// Hears of each status that the API server has confirmed: of which object, as it was before, and what it says now. One
 /// whose answer got lost is not heard of: who must know of every state compares `status.sequence`.
-pub type StatusListener = dyn Fn(&ObjectReference, &Value, &Value) + Send + Sync;
+pub type StatusListener = dyn Fn(&DynamicObject, &Value) + Send + Sync;
 
 /// Tells the transitions of conditions.
 pub(crate) struct Announcer {
@@ -58,14 +59,15 @@ impl Announcer {
     /// pity. Returns how many were sent.
     pub(crate) async fn announce(
         &self,
-        before: &Value,
+        object: &DynamicObject,
         after: &Value,
         about: &ObjectReference,
         term: &Term,
     ) -> u64 {
         for listener in self.listeners.iter() {
-            listener(about, before, after);
+            listener(object, after);
         }
+        let before = object.data.get("status").unwrap_or(&Value::Null);
         let mut sent = 0;
         for event in transitions(before, after, self.is_warning) {
             if !term.lasts() {
@@ -267,15 +269,16 @@ mod tests {
     async fn whoever_listens_hears_of_every_status_that_was_written() {
         let heard = Arc::new(Mutex::new(Vec::new()));
         let log = Arc::clone(&heard);
-        let listener: Arc<StatusListener> =
-            Arc::new(move |about: &ObjectReference, _: &Value, after: &Value| {
-                log.lock().unwrap().push((about.name.clone(), after.clone()));
-            });
+        let listener: Arc<StatusListener> = Arc::new(move |object: &DynamicObject, after: &Value| {
+            log.lock().unwrap().push((object.metadata.name.clone(), after.clone()));
+        });
         let (client, _) = crate::act::testing::answering(|_| crate::act::testing::status(404));
         let announcer = Announcer::new(client, "test".to_owned(), is_warning, [listener].into());
         let about = ObjectReference { name: Some("web".to_owned()), ..ObjectReference::default() };
         let (before, after) = (status(&[("Ready", "True", "A")]), status(&[("Ready", "True", "B")]));
-        announcer.announce(&before, &after, &about, &Term::endless()).await;
+        let object = serde_json::json!({"metadata": {"name": "web"}, "status": before});
+        let object: DynamicObject = serde_json::from_value(object).unwrap();
+        announcer.announce(&object, &after, &about, &Term::endless()).await;
         assert_eq!(*heard.lock().unwrap(), [(Some("web".to_owned()), after)]);
     }
 }

@@ -29,9 +29,8 @@ impl Task<'_> {
         let written = self.write("write the status of", &id, answer).await?;
         self.expect_own(&written.metadata);
         self.is_status_written = true;
-        let before = self.object.data.get("status").unwrap_or(&Value::Null);
         let term = &self.actor.term;
-        let sent = self.actor.announcer.announce(before, desired, &self.reference(), term).await;
+        let sent = self.actor.announcer.announce(self.object, desired, &self.reference(), term).await;
         self.outcome.writes += sent;
         // Last: it is said, whatever becomes of this.
         match written.data.get("status").and_then(|written| added(written, desired)) {

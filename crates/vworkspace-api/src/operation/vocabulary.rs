@@ -220,13 +220,15 @@ conditions! {
                   for a broken target, create it with spec.policy.requireReady: false.",
         }
         True DependencyMissing contract "0.1.0" {
-            meaning: "The engine's controller (Velero, Argo Workflows) is not installed on this cluster.",
+            meaning: "What the engine needs is not there: its controller (Velero, Argo Workflows) is not installed on \
+                      this cluster, or the storage location of the backup is absent or not Available. The message \
+                      names it.",
             investigate: [
-                "kubectl get clusters.ops.vworkspace.io",
                 "kubectl get crd | grep -E '(velero.io|argoproj.io)'",
                 "kubectl get deploy -A | grep -E '(velero|workflow-controller)'",
+                "kubectl get backupstoragelocations.velero.io -A",
             ],
-            resolve: "Install the controller that the message names; the operation then starts by itself. Or \
+            resolve: "Install or repair what the message names; the operation then starts by itself. Or \
                   cancel it with spec.cancel: true and use another engine.",
         }
         True CapabilityMissing contract "0.1.0" {

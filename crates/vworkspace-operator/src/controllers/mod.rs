@@ -2,3 +2,5 @@
 
 pub(crate) mod application;
 pub(crate) mod operation;
+#[cfg(test)]
+mod precedence;

@@ -31,6 +31,8 @@ use crate::external::external_secrets::ExternalSecret;
 use crate::external::flux::{HelmChart, HelmRelease, HelmRepository, OciRepository};
 use crate::policy::catalog_policy::ProblemLog;
 pub(crate) use decide::Rules;
+#[cfg(test)]
+pub(crate) use decide::precedence;
 use observe::World;
 use polls::chart_archive::ArtifactRef;
 use polls::readiness::ReadinessPoll;

@@ -5,6 +5,7 @@
 
 mod decide;
 mod engines;
+mod metrics;
 mod observe;
 
 use conditions::{Kind, Severity};
@@ -22,7 +23,10 @@ use vworkspace_api::operation::{Operation, OperationStatus, RUNNER};
 
 use crate::external::velero::{Backup, BackupStorageLocation, DeleteBackupRequest, Restore};
 pub(crate) use decide::Rules;
+#[cfg(test)]
+pub(crate) use decide::precedence;
 use engines::velero;
+pub(crate) use metrics::Metrics;
 use observe::World;
 
 /// Says on a child, and on its pods, which operation it belongs to: by its uid.

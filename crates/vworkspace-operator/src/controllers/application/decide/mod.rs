@@ -11,7 +11,7 @@ mod earlier_conclusion;
 mod pause;
 mod placeholder;
 #[cfg(test)]
-mod precedence;
+pub(crate) mod precedence;
 mod quoting;
 mod readiness;
 mod ready;

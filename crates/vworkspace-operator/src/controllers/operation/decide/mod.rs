@@ -8,6 +8,8 @@ mod blocker;
 mod ended;
 mod finished;
 mod life;
+#[cfg(test)]
+pub(crate) mod precedence;
 mod queue;
 mod status;
 #[cfg(test)]

@@ -108,13 +108,17 @@ pub(super) const CANCELLED: &[Rule<Work, Cancelled>] = &[
 #[rustfmt::skip]
 pub(super) const BLOCKED: &[Rule<Work, Blocked>] = &[
     rule(
-        &[Blocked::CapabilityMissing, Blocked::AwaitingApproval, Blocked::DependencyMissing, Blocked::TargetNotReady, Blocked::ConflictingOperation],
+        &[Blocked::CapabilityMissing, Blocked::AwaitingApproval, Blocked::DependencyMissing, Blocked::TargetNotReady],
         "something must hold before it may start",
         |facts| match facts.life {
-            Life::Blocked(reason, message) => this(*reason, message),
+            Life::Blocked(reason, message) if *reason != Blocked::ConflictingOperation => this(*reason, message),
             _ => None,
         },
     ),
+    rule(&[Blocked::ConflictingOperation], "another operation on the target comes first", |facts| match facts.life {
+        Life::Blocked(Blocked::ConflictingOperation, message) => this(Blocked::ConflictingOperation, message),
+        _ => None,
+    }),
     rule(&[Blocked::Unblocked], "something stood in the way before", |facts| {
         let was_blocked = facts.before.conditions.read::<Blocked>().is_some_and(|reason| reason != Blocked::NotBlocked);
         was_blocked.then(|| this(Blocked::Unblocked, ""))?
