@@ -110,6 +110,14 @@ impl HelmRelease {
     }
 }
 
+/// Flux takes a version for a constraint: `v1.2.3` finds 1.2.3, and 1.2.3 also finds 1.2.3+build.
+pub(crate) fn is_same_version(wanted: &str, found: &str) -> bool {
+    let bare = |version: &str| version.strip_prefix('v').unwrap_or(version).to_owned();
+    let (wanted, found) = (bare(wanted), bare(found));
+    let plain = |version: &str| version.split('+').next().unwrap_or_default().to_owned();
+    wanted == found || (!wanted.contains('+') && wanted == plain(&found))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -130,5 +138,22 @@ mod tests {
         let kinds = ["ClusterRole", "Deployment", "Service"];
         assert_eq!(release(json!({"inventory": {"entries": entries}})).kinds(), kinds.into());
         assert!(release(json!({})).kinds().is_empty(), "an older Flux");
+    }
+
+    #[test]
+    fn a_version_is_what_flux_finds_for_it() {
+        let table = [
+            ("1.2.3", "1.2.3", true),
+            ("v1.2.3", "1.2.3", true),
+            ("1.2.3", "v1.2.3", true),
+            ("1.2.3", "1.2.3+build", true),
+            ("1.2.3+a", "1.2.3+a", true),
+            ("1.2.3+a", "1.2.3+b", false),
+            ("1.2.3+a", "1.2.3", false),
+            ("1.2.3", "1.2.4", false),
+        ];
+        for (wanted, found, expected) in table {
+            assert_eq!(is_same_version(wanted, found), expected, "{wanted} and {found}");
+        }
     }
 }

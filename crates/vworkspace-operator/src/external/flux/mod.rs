@@ -5,5 +5,5 @@ mod source;
 pub(crate) mod specs;
 
 pub(crate) use crate::external::{ForeignCondition as FluxCondition, condition, is_true};
-pub(crate) use helm_release::{HelmRelease, Snapshot};
+pub(crate) use helm_release::{HelmRelease, Snapshot, is_same_version};
 pub(crate) use source::{Artifact, HelmChart, HelmRepository, OciRepository, Source};

@@ -16,7 +16,9 @@ use super::earlier_conclusion::{conclusion, last_conclusion, may_have_waited, wa
 use super::quoting::said;
 use crate::controllers::application::children::{change_of, source_asked_of};
 use crate::controllers::application::observe::{Seen, World};
-use crate::external::flux::{FluxCondition, HelmRelease, Snapshot, Source, condition, is_true};
+use crate::external::flux::{
+    FluxCondition, HelmRelease, Snapshot, Source, condition, is_same_version, is_true,
+};
 use operator_kit::{Quotes, redact};
 
 /// How the release is doing.
@@ -480,35 +482,5 @@ fn is_wanted(release: &HelmRelease, source: &Source, revision: &Snapshot) -> boo
     match release.spec.pointer("/chart/spec/version").and_then(Value::as_str) {
         Some(version) => is_same_version(version, &revision.chart_version),
         None => source.oci_digest() == Some(revision.oci_digest.as_str()),
-    }
-}
-
-/// Flux takes a version for a constraint: `v1.2.3` finds 1.2.3, and 1.2.3 also finds 1.2.3+build.
-fn is_same_version(wanted: &str, found: &str) -> bool {
-    let bare = |version: &str| version.strip_prefix('v').unwrap_or(version).to_owned();
-    let (wanted, found) = (bare(wanted), bare(found));
-    let plain = |version: &str| version.split('+').next().unwrap_or_default().to_owned();
-    wanted == found || (!wanted.contains('+') && wanted == plain(&found))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_version_is_what_flux_finds_for_it() {
-        let table = [
-            ("1.2.3", "1.2.3", true),
-            ("v1.2.3", "1.2.3", true),
-            ("1.2.3", "v1.2.3", true),
-            ("1.2.3", "1.2.3+build", true),
-            ("1.2.3+a", "1.2.3+a", true),
-            ("1.2.3+a", "1.2.3+b", false),
-            ("1.2.3+a", "1.2.3", false),
-            ("1.2.3", "1.2.4", false),
-        ];
-        for (wanted, found, expected) in table {
-            assert_eq!(is_same_version(wanted, found), expected, "{wanted} and {found}");
-        }
     }
 }
