@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use vworkspace_api::application_instance::{ApplicationInstance, Mode};
 use vworkspace_api::operation::{BackupParameters, Operation, Request, RestoreParameters};
 
-use super::engines::{Engine, job, velero};
+use super::engines::{Engine, helm, job, velero};
 use super::{Kinds, OPERATION_LABEL, Velero};
 
 /// What an administrator lets be done in a namespace: a list of types.
@@ -125,9 +125,8 @@ fn engine(
                 ..restore(operation, parameters, view, refusals, &kinds.velero)
             }))
         }
-        Request::Upgrade(_) => {
-            Err("this version cannot run it yet; it runs backup.velero, restore.velero and runCommand.job"
-                .to_owned())
+        Request::Upgrade(parameters) => {
+            Ok(Box::new(helm::Upgrade::of(operation, parameters, target.clone())))
         }
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use kube::ResourceExt;
-use operator_kit::{Child, Deed, Deletion, Sight};
+use operator_kit::{Child, Deed, Deletion, Patch, Sight};
 use vworkspace_api::operation::{Blocked, Cancelled, Failed, Operation, OperationType};
 
 use super::blocker::{self, Candidate};
@@ -60,13 +60,21 @@ pub(super) struct Step {
     pub(super) life: Life,
     pub(super) shared: Vec<Child>,
     pub(super) creations: Vec<Child>,
+    pub(super) patches: Vec<Patch>,
     pub(super) deletions: Vec<Deletion>,
     pub(super) requeue_at: Option<Timestamp>,
 }
 
 impl From<Life> for Step {
     fn from(life: Life) -> Self {
-        Self { life, shared: Vec::new(), creations: Vec::new(), deletions: Vec::new(), requeue_at: None }
+        Self {
+            life,
+            shared: Vec::new(),
+            creations: Vec::new(),
+            patches: Vec::new(),
+            deletions: Vec::new(),
+            requeue_at: None,
+        }
     }
 }
 
@@ -103,13 +111,21 @@ pub(super) fn next(operation: &Operation, world: &World, rules: &Rules, now: Tim
                 _ => at_work(operation, engine.as_ref(), progress, Life::Waiting, now),
             }
         }
-        (State::Running(progress), _) => at_work(operation, engine.as_ref(), progress, Life::Running, now),
+        (State::Running(progress), _) => {
+            let since = progress.since.or_else(|| started(operation)).or(Some(now));
+            at_work(operation, engine.as_ref(), Progress { since, ..progress }, Life::Running, now)
+        }
     }
 }
 
 /// Whether somebody wants it to end.
 pub(super) fn is_cancelled(operation: &Operation) -> bool {
     operation.spec.cancel || operation.metadata.deletion_timestamp.is_some()
+}
+
+/// When the engine began, as far as the status knows.
+fn started(operation: &Operation) -> Option<Timestamp> {
+    operation.status.as_ref()?.started_at.as_ref().map(|time| time.0)
 }
 
 /// When the engine's time is over.
@@ -161,10 +177,11 @@ fn at_work(
 
 /// What did the work is not there any more, and its end was not seen.
 fn gone(operation: &Operation, engine: &dyn Engine, what: &str, now: Timestamp) -> Step {
-    let started = operation.status.as_ref().and_then(|status| status.started_at.as_ref());
-    // Nobody stops a restore that has started, and nobody takes it back.
-    let is_irrevocable = operation.spec.type_ == OperationType::Restore && started.is_some();
-    let is_late = deadline(operation, started.map(|time| time.0)).is_some_and(|deadline| deadline <= now);
+    let started = started(operation);
+    // Nobody stops a restore or an upgrade that has started, and nobody takes it back.
+    let is_irrevocable = matches!(operation.spec.type_, OperationType::Restore | OperationType::Upgrade);
+    let is_irrevocable = is_irrevocable && started.is_some();
+    let is_late = deadline(operation, started).is_some_and(|deadline| deadline <= now);
     let end = match operation.spec.timeout {
         _ if is_cancelled(operation) && !is_irrevocable => {
             End::Cancelled(Cancelled::UserCancelled, format!("{what} was removed."))
@@ -199,10 +216,15 @@ fn before_start(operation: &Operation, world: &World, rules: &Rules, now: Timest
     let (Life::Invalid(message) | Life::Blocked(_, message)) = &life else {
         return match (&life, &world.engine) {
             // What was refused is asked for again, or nobody would know when it is not refused any more.
-            (Life::Starts(_), Ok(engine)) if engine.lacks_pause().is_none() => {
-                let (shared, creations) = (engine.shares(operation), engine.start(operation));
-                Step { shared, creations, ..life.into() }
-            }
+            (Life::Starts(_), Ok(engine)) if engine.lacks_pause().is_none() => match engine.needless() {
+                Some(ending) => End::ByEngine(ending).into(),
+                None => Step {
+                    shared: engine.shares(operation),
+                    creations: engine.start(operation),
+                    patches: engine.patches(),
+                    ..life.into()
+                },
+            },
             _ => life.into(),
         };
     };
@@ -293,8 +315,9 @@ fn obstacle(operation: &Operation, world: &World, rules: &Rules, now: Timestamp)
     }
     // The words are those of the last time.
     let refused = world.refusals.iter().find(|refusal| refusal.deed == Deed::Make);
+    let deed = if engine.patches().is_empty() { "created" } else { "changed" };
     let refused =
-        refused.map(|refusal| format!("{} could not be created: {}", refusal.object, refusal.message));
+        refused.map(|refusal| format!("{} could not be {deed}: {}", refusal.object, refusal.message));
     Life::Starts(engine.lacks_pause().or(refused))
 }
 

@@ -43,7 +43,8 @@ pub(super) fn plan(
     if operation.status.as_ref().and_then(|status| status.phase).is_some_and(Phase::is_final) {
         return finished::plan(operation, world, now);
     }
-    let Step { life, shared, creations, deletions, requeue_at } = life::next(operation, world, rules, now);
+    let Step { life, shared, creations, patches, deletions, requeue_at } =
+        life::next(operation, world, rules, now);
     let status = status::of(operation, world, &life, rules, now);
     let temporary_watches = if life.is_before_start() {
         let of_engine =
@@ -55,6 +56,7 @@ pub(super) fn plan(
     Plan {
         shared,
         creations,
+        patches,
         deletions,
         temporary_watches,
         requeue_at: requeue_at.filter(|at| *at > now),

@@ -198,6 +198,9 @@ pub(super) fn of(
     };
     if let Life::Waiting(progress) | Life::Running(progress) = life {
         status.started_at = status.started_at.or_else(|| progress.since.map(Time));
+        if !progress.outputs.is_empty() {
+            status.outputs.clone_from(&progress.outputs);
+        }
     }
     // Whose word it started on: the claim held a moment ago.
     if status.approved.is_none()

@@ -13,7 +13,7 @@ fn planned(operation: &Operation, world: &World, now: Timestamp) -> Plan<Operati
 }
 
 fn progress(message: &str) -> Progress {
-    Progress { made: Some(noon()), since: Some(noon()), message: message.to_owned(), later: Vec::new() }
+    Progress { made: Some(noon()), since: Some(noon()), message: message.to_owned(), ..Progress::default() }
 }
 
 fn ended(outcome: Outcome) -> State {

@@ -1,11 +1,12 @@
 //! What carries operations out, one folder for each engine. Pure: an engine is what is seen of it for one operation, and
 //! says what starts the work, how far it has come and what stops it. Nothing here knows conditions but those of a failure.
 
+pub(crate) mod helm;
 pub(crate) mod job;
 pub(crate) mod velero;
 
 use jiff::Timestamp;
-use operator_kit::{Child, Deletion, TemporaryWatch};
+use operator_kit::{Child, Deletion, Patch, TemporaryWatch};
 use serde_json::{Map, Value};
 use vworkspace_api::operation::{EngineRef, Failed, LogsRef, Operation};
 
@@ -31,6 +32,17 @@ pub(crate) trait Engine: Send + Sync {
 
     /// What has to be made for the work to begin: made once, never changed. The last one does the work.
     fn start(&self, operation: &Operation) -> Vec<Child>;
+
+    /// What has to be changed for the work to begin, where nothing is made for it: changed once, and recognised by itself.
+    /// The same as long as what is seen is the same: who asks again too soon is known by it.
+    fn patches(&self) -> Vec<Patch> {
+        Vec::new()
+    }
+
+    /// How it ends at once if there is nothing to do; nobody is in its way by then.
+    fn needless(&self) -> Option<Ending> {
+        None
+    }
 
     /// What must be there for the work, whoever made it.
     fn shares(&self, _operation: &Operation) -> Vec<Child> {
@@ -90,9 +102,11 @@ pub(crate) enum State {
 pub(crate) struct Progress {
     /// When the object that does the work was made.
     pub(crate) made: Option<Timestamp>,
-    /// From when on a timeout counts.
+    /// From when on a timeout counts; of one that is at work and does not say so, from when it was first seen.
     pub(crate) since: Option<Timestamp>,
     pub(crate) message: String,
+    /// What is worth remembering before the end.
+    pub(crate) outputs: Map<String, Value>,
     /// What is said instead from a time on if nothing changes until then, the earliest first.
     pub(crate) later: Vec<(Timestamp, String)>,
 }

@@ -143,7 +143,7 @@ fn what_a_job_and_its_pod_say_is_read() {
 
 fn progress(message: &str) -> Progress {
     let made = Some("2026-11-16T12:00:00Z".parse().unwrap());
-    Progress { made, since: made, message: message.to_owned(), later: Vec::new() }
+    Progress { made, since: made, message: message.to_owned(), ..Progress::default() }
 }
 
 #[test]

@@ -172,6 +172,7 @@ fn not_picked_up(what: &str, meta: &ObjectMeta, perhaps: &str, locations: &Locat
         since: None,
         message: format!("{what} waits for Velero."),
         later: overdue.map(|overdue| (overdue, stuck)).into_iter().chain(stopped).collect(),
+        ..Progress::default()
     }
 }
 

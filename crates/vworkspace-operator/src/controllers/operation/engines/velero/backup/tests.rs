@@ -159,7 +159,7 @@ fn what_has_not_begun_waits() {
         ),
         (json!({"phase": "Queued"}), "Backup nightly is in Velero's queue."),
     ] {
-        let State::Waiting(Progress { made, since: None, message, later }) = state(&status) else {
+        let State::Waiting(Progress { made, since: None, message, later, .. }) = state(&status) else {
             panic!("{status}")
         };
         assert_eq!((message.as_str(), made, later), (expected, Some(at(MADE)), vec![]));
