@@ -130,6 +130,7 @@ pub(crate) const ALL: &[Scenario] = &[
     operation::backup::SCENARIO,
     operation::backup::ENDS_EARLY,
     operation::backup::IN_PLACE,
+    operation::upgrade::SCENARIO,
     troubleshooting::APPLICATION,
     operator_chart::SCENARIO,
     application::unreadable::SCENARIO,
