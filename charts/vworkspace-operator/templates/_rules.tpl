@@ -1,6 +1,7 @@
 {{/*
-Its own kinds; patch sets the finalizer and takes it off. Always cluster-wide: a namespace that is deleted loses its Roles before its
-instances, and an operator that may not take the finalizer off would hold both for ever. Operations that have ended are deleted in time.
+Its own kinds; patch sets the finalizer and takes it off, and writes into an instance what an upgrade asks for. Always cluster-wide: a
+namespace that is deleted loses its Roles before its instances, and an operator that may not take the finalizer off would hold both for ever.
+Operations that have ended are deleted in time.
 */}}
 {{- define "operator.instanceRules" -}}
 - apiGroups: [apps.vworkspace.io]
