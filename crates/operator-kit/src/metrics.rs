@@ -28,6 +28,9 @@ struct Failure {
     category: &'static str,
 }
 
+/// Adds metrics of the product's own.
+pub(crate) type Register = Box<dyn FnOnce(&mut Registry) + Send>;
+
 /// All metrics of one operator.
 #[derive(Debug)]
 pub(crate) struct Metrics {
@@ -75,7 +78,7 @@ impl Ended {
 }
 
 impl Metrics {
-    pub(crate) fn new(product: Product, own: Vec<Box<dyn FnOnce(&mut Registry) + Send>>) -> Self {
+    pub(crate) fn new(product: Product, own: Vec<Register>) -> Self {
         let mut metrics = Self {
             registry: Registry::default(),
             reconciles: Family::default(),

@@ -25,7 +25,7 @@ use crate::cluster_id;
 use crate::controller::{Concerns, Controller, Names, Watch, Watches};
 use crate::driver::{Driver, Shared, Trigger};
 use crate::election::{Election, Term};
-use crate::metrics::Metrics;
+use crate::metrics::{Metrics, Register};
 use crate::object::{plural_name, resource_of};
 use crate::poll::Polls;
 use crate::product::Product;
@@ -77,7 +77,6 @@ const SERVICE_PAUSE: Duration = Duration::from_secs(10);
 
 type Running = Pin<Box<dyn Future<Output = ()> + Send>>;
 type Start = Box<dyn FnOnce(&Client, Arc<Caches>, Shared, Arc<[Arc<StatusListener>]>) -> Running + Send>;
-type Register = Box<dyn FnOnce(&mut Registry) + Send>;
 type Service = Arc<dyn Fn(Client) -> Running + Send + Sync>;
 
 /// Controllers that run in one process.

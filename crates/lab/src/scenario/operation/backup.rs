@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::super::application::approval::approve;
 use super::super::application::instance::{APPS, HELM, instance};
+use super::super::application_crd::merge;
 use super::super::chart::Chart;
 use super::super::own_object::OwnObject;
 use super::super::{Ground, Scenario, gone, said_by, seen, text_at};
@@ -217,9 +218,9 @@ async fn no_location(ground: &Ground) -> Result<()> {
 
     let locations = velero(ground, "BackupStorageLocation");
     let mut spec = locations.get("default").await?.data.get("spec").cloned().unwrap_or_default();
-    spec.as_object_mut().into_iter().for_each(|spec| drop(spec.remove("default")));
     // Velero refuses a bucket with folders at its top that are not its own.
-    spec["objectStorage"]["prefix"] = json!(format!("metadata/{place}"));
+    let prefix = format!("metadata/{place}");
+    merge(&mut spec, &json!({"default": null, "objectStorage": {"prefix": prefix}}));
     let location = json!({"apiVersion": VELERO, "kind": "BackupStorageLocation",
         "metadata": {"name": place, "namespace": "velero"}, "spec": spec});
     ground.cluster.apply(&[serde_json::from_value(location)?]).await?;

@@ -7,7 +7,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 use serde_json::Value;
-use vworkspace_api::operation::{Engine, Operation, OperationStatus, OperationType, Phase};
+use vworkspace_api::operation::{Engine, OperationStatus, OperationType, Phase};
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Ended {

@@ -169,7 +169,7 @@ fn at_work(
         Step { requeue_at: later, ..life.into() }
     };
     match engine.stop() {
-        Stop::Delete(deletion) => Step { deletions: vec![deletion], ..saying("it is being stopped.") },
+        Stop::Delete(deletion) => Step { deletions: vec![*deletion], ..saying("it is being stopped.") },
         Stop::Underway => saying("it is being stopped."),
         Stop::Impossible(because) => saying(because),
     }

@@ -257,7 +257,10 @@ fn who_wants_an_end_gets_it_when_the_engine_has_stopped() {
         assert!(early.creations.is_empty(), "{name}");
 
         let runs = with_status(operation, running(&command("a", &json!({}))).status.unwrap());
-        let stub = Stub { stop: Stop::Delete(deletion()), ..Stub::with(State::Running(progress("it runs"))) };
+        let stub = Stub {
+            stop: Stop::Delete(Box::new(deletion())),
+            ..Stub::with(State::Running(progress("it runs")))
+        };
         let plan = planned(&runs, &world(stub), after(5));
         assert_eq!(plan.deletions, [deletion()], "{name}");
         assert_eq!(says(&plan, "Running"), "True/EngineStarted", "{name}: it has not stopped yet");
@@ -293,7 +296,10 @@ fn what_cannot_be_stopped_runs_on_and_says_so() {
 fn time_is_over_by_our_clock_across_restarts() {
     let spec = json!({"timeout": "1m"});
     let runs = running(&command("a", &spec));
-    let stub = || Stub { stop: Stop::Delete(deletion()), ..Stub::with(State::Running(progress("it runs"))) };
+    let stub = || Stub {
+        stop: Stop::Delete(Box::new(deletion())),
+        ..Stub::with(State::Running(progress("it runs")))
+    };
     let early = planned(&runs, &world(stub()), after(59));
     assert_eq!((early.deletions.len(), early.requeue_at), (0, Some(after(60))));
     let late = planned(&runs, &world(stub()), after(60));
@@ -342,7 +348,7 @@ fn nothing_changes_a_word_of_what_has_ended() {
             ..plan.status.clone()
         };
         assert_eq!(same, end, "{name}");
-        for condition in conditions.iter() {
+        for condition in conditions {
             let before = end.conditions.get(&condition.type_).unwrap();
             assert_eq!((&condition.reason, &condition.message), (&before.reason, &before.message), "{name}");
         }

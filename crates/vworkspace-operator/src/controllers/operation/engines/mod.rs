@@ -144,7 +144,7 @@ pub(crate) enum Outcome {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Stop {
     /// The deletion of the object that does it: when that is gone, the work has ended.
-    Delete(Deletion),
+    Delete(Box<Deletion>),
     /// It is on its way out.
     Underway,
     /// Nothing does: it goes on to its end; why.

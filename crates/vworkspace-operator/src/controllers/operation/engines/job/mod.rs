@@ -81,7 +81,7 @@ impl Engine for Run {
 
     fn stop(&self) -> Stop {
         let deletion = self.job.present().filter(|job| job.metadata.deletion_timestamp.is_none());
-        deletion.and_then(delete).map_or(Stop::Underway, Stop::Delete)
+        deletion.and_then(delete).map_or(Stop::Underway, |deletion| Stop::Delete(Box::new(deletion)))
     }
 
     fn cleanup(&self) -> Option<(Duration, Deletion)> {

@@ -223,6 +223,6 @@ fn a_job_that_somebody_deletes_has_not_failed_by_itself() {
 fn what_stops_it_takes_its_pods_first_and_what_is_left_goes_after_a_day() {
     let runs = seen(&json!({"active": 1}), None);
     let expected = Deletion::new::<Job>(ObjectKey::namespaced("shop", "a-job"), "j", Dependents::GoFirst);
-    assert_eq!(runs.stop(), Stop::Delete(expected.clone()));
+    assert_eq!(runs.stop(), Stop::Delete(Box::new(expected.clone())));
     assert_eq!(runs.cleanup(), Some((Duration::from_hours(24), expected)));
 }

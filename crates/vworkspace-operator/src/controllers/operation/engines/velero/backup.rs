@@ -95,7 +95,9 @@ impl Engine for BackupWork {
         let Some(backup) = self.backup.present() else { return Stop::Underway };
         match backup.status.phase.as_str() {
             _ if backup.metadata.deletion_timestamp.is_some() => Stop::Underway,
-            "" | "New" | "Queued" => delete_untouched(backup).map_or(Stop::Underway, Stop::Delete),
+            "" | "New" | "Queued" => {
+                delete_untouched(backup).map_or(Stop::Underway, |deletion| Stop::Delete(Box::new(deletion)))
+            }
             "Deleting" => Stop::Underway,
             _ => Stop::Impossible("Velero cannot stop a backup that runs; it is removed when it has ended."),
         }

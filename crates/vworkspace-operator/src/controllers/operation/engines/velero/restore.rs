@@ -286,7 +286,9 @@ impl Engine for RestoreWork {
         let is_untouched = restore.status.phase.is_empty() && restore.finalizers().is_empty();
         match is_untouched {
             true if restore.metadata.deletion_timestamp.is_some() => Stop::Underway,
-            true => delete_untouched(restore).map_or(Stop::Underway, Stop::Delete),
+            true => {
+                delete_untouched(restore).map_or(Stop::Underway, |deletion| Stop::Delete(Box::new(deletion)))
+            }
             false => Stop::Impossible("A restore that has started cannot be stopped."),
         }
     }

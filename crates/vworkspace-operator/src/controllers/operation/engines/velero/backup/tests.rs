@@ -318,7 +318,7 @@ fn only_what_has_not_begun_is_deleted() {
     let delete =
         Deletion::new::<Backup>(key(), "b", Dependents::GoToo).unchanged_since(Some(&"7".to_owned()));
     for status in [json!({}), json!({"phase": "New"}), json!({"phase": "Queued"})] {
-        assert_eq!(stop(status), Stop::Delete(delete.clone()));
+        assert_eq!(stop(status), Stop::Delete(Box::new(delete.clone())));
     }
     for phase in [
         "ReadyToStart",

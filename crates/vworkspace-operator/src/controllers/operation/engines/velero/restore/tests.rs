@@ -382,7 +382,7 @@ fn what_has_ended_says_how() {
 fn only_what_velero_has_not_touched_is_deleted() {
     let delete =
         Deletion::new::<Restore>(key(), "b", Dependents::GoToo).unchanged_since(Some(&"7".to_owned()));
-    assert_eq!(seen(&json!({})).stop(), Stop::Delete(delete));
+    assert_eq!(seen(&json!({})).stop(), Stop::Delete(Box::new(delete)));
     let impossible = Stop::Impossible("A restore that has started cannot be stopped.");
     for phase in ["New", "InProgress", "Finalizing"] {
         assert_eq!(seen(&json!({"phase": phase})).stop(), impossible, "{phase}");
