@@ -10,6 +10,10 @@ Operations that have ended are deleted in time.
 - apiGroups: [ops.vworkspace.io]
   resources: [operations]
   verbs: [list, watch, patch, delete]
+# An operation says how it ended before it lets go.
+- apiGroups: [ops.vworkspace.io]
+  resources: [operations/status]
+  verbs: [patch]
 {{- end }}
 
 {{/*
@@ -82,9 +86,6 @@ may read them.
   resources: [cronjobs]
   verbs: [list, watch]
 # What runs the command of an operation, and in whose name.
-- apiGroups: [ops.vworkspace.io]
-  resources: [operations/status]
-  verbs: [patch]
 - apiGroups: [batch]
   resources: [jobs]
   verbs: [get, list, watch, create, delete]

@@ -12,7 +12,8 @@ pub struct Approvals {
     #[serde(default)]
     pub required: bool,
 
-    /// The signed claim that approves this operation. It cannot be copied from another.
+    /// The signed claim that approves this operation. One of the form vws2 cannot be copied from another; one of the older form
+    /// vws1, if the operator takes those, is bound to the operation's name only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 8192))]
     pub claim: Option<String>,

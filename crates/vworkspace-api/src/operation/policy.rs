@@ -21,8 +21,8 @@ pub struct Policy {
     #[x_kube(validation = rule::between("spec.policy.waitTimeout", "1s", "8760h"))]
     pub wait_timeout: Option<Duration>,
 
-    /// true: it never runs together with another operation on the same target. Restores, upgrades and migrations always do
-    /// so.
+    /// true: it never runs together with a backup, a restore, an upgrade, a migration or another one that is exclusive, on the
+    /// same target. Restores, upgrades and migrations always do so.
     #[serde(default)]
     pub exclusive: bool,
 

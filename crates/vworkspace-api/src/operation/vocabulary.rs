@@ -48,6 +48,7 @@ impl Kind for Operation {
             Reads::Reconciling(Running::EngineStarted.entry()),
             Reads::Reconciling(Blocked::ConflictingOperation.entry()),
             Reads::Reconciling(Blocked::AwaitingApproval.entry()),
+            Reads::Reconciling(Blocked::TargetSuspended.entry()),
             Reads::Reconciling(Blocked::TargetNotReady.entry()),
             Reads::Reconciling(Blocked::DependencyMissing.entry()),
             Reads::Reconciling(Blocked::CapabilityMissing.entry()),
@@ -212,6 +213,13 @@ conditions! {
             investigate: ["kubectl get operations.ops.vworkspace.io -n {namespace} {name} -o jsonpath='{.spec.approvals}'", DESCRIBE],
             resolve: "Put a valid claim into spec.approvals.claim, or cancel the operation with spec.cancel: true. A \
                   claim cannot be copied from another operation.",
+        }
+        True TargetSuspended extension "0.1.0" {
+            meaning: "The operation has to pause the target, and somebody wants the target to be left alone: it has \
+                      the annotation apps.vworkspace.io/reconcile=disabled.",
+            investigate: [TARGET_ANNOTATIONS],
+            resolve: "Remove the annotation from the target when whoever set it agrees; the operation then starts by \
+                  itself. Or cancel it with spec.cancel: true.",
         }
         True TargetNotReady contract "0.1.0" {
             meaning: "The target instance is not Ready and spec.policy.requireReady asks for it.",

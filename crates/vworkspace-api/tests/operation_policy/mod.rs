@@ -34,7 +34,6 @@ fn policy() -> Value {
                 "resources": ["operations"],
             }]},
             "matchConditions": [
-                {"name": "is-not-being-deleted", "expression": "!has(object.metadata.deletionTimestamp)"},
                 {
                     "name": "parameters-are-new",
                     // dyn: the names of a map without a schema are not known to the compiler of CEL.

@@ -112,6 +112,13 @@ async fn as_the_page_says(ground: &Ground, name: &str) -> Result<()> {
     Ok(())
 }
 
+async fn approved(ground: &Ground, operation: &OwnObject<'_>) -> Result<()> {
+    let claim = approve(ground, operation).await?;
+    let claim = Patch::Merge(json!({"spec": {"approvals": {"claim": claim}}}));
+    operation.api().patch(&operation.name, &PatchParams::default(), &claim).await?;
+    Ok(())
+}
+
 /// What was lost comes back, when somebody has approved it. A Restore of that name is somebody else's: it is left alone.
 async fn restored(ground: &Ground, backup: &str) -> Result<()> {
     ground.delete("v1", "ConfigMap", "treasure").await?;
@@ -121,18 +128,16 @@ async fn restored(ground: &Ground, backup: &str) -> Result<()> {
     ground.cluster.apply(&[serde_json::from_value(foreign)?]).await?;
     let back = operation(ground, &name, "Restore", &json!({"backupName": backup})).applied().await?;
     back.says("Blocked", "True/AwaitingApproval").await?;
-    let claim = approve(ground, &back).await?;
-    let claim = Patch::Merge(json!({"spec": {"approvals": {"claim": claim}}}));
-    back.api().patch(&name, &PatchParams::default(), &claim).await?;
+    approved(ground, &back).await?;
     back.says("Succeeded", "True/EngineCompleted").await?;
     let treasure = ground.until("v1", "ConfigMap", "treasure", |_| true).await?;
     ensure!(text_at(&treasure.data, "/data/is") == "gold", "the treasure is {}", treasure.data);
     let ended = back.read().await?;
     let made = text_at(&ended.data, "/status/engineRef/name");
     ensure!(made.starts_with(&name) && made != name, "the Restore is '{made}', which is somebody else's");
-    let absent = operation(ground, &unique("none"), "Restore", &json!({"backupName": "no-such-backup"}))
-        .applied()
-        .await?;
+    let parameters = json!({"backupName": "no-such-backup"});
+    let absent = operation(ground, &unique("none"), "Restore", &parameters).applied().await?;
+    approved(ground, &absent).await?;
     absent.says("Accepted", "False/ValidationFailed").await?.naming("no-such-backup")?;
     velero(ground, "Restore").delete(&name, &DeleteParams::background()).await?;
     Ok(())
@@ -156,10 +161,8 @@ async fn in_place(ground: &Ground) -> Result<()> {
     shop.says("Suspended", "True/ReconcilePaused").await?;
     let parameters = json!({"backupName": nightly.name});
     let back = operation(ground, &unique("back"), "Restore", &parameters).applied().await?;
-    let claim = approve(ground, &back).await?;
-    let claim = Patch::Merge(json!({"spec": {"approvals": {"claim": claim}}}));
-    back.api().patch(&back.name, &PatchParams::default(), &claim).await?;
-    back.says("Running", "False/EngineNotStarted").await?.naming("not paused for it yet")?;
+    approved(ground, &back).await?;
+    back.says("Blocked", "True/TargetSuspended").await?.naming("apps.vworkspace.io/reconcile")?;
     shop.annotate("apps.vworkspace.io/reconcile", None).await?;
     shop.has_said("Suspended", "True/OperationInProgress").await?;
     back.says("Succeeded", "True/EngineCompleted").await?;
@@ -287,9 +290,7 @@ async fn velero_away(ground: &Ground) -> Result<()> {
 async fn away<'a>(ground: &'a Ground, earlier: &str) -> Result<OwnObject<'a>> {
     let back =
         operation(ground, &unique("back"), "Restore", &json!({"backupName": earlier})).applied().await?;
-    let claim = approve(ground, &back).await?;
-    let claim = Patch::Merge(json!({"spec": {"approvals": {"claim": claim}}}));
-    back.api().patch(&back.name, &PatchParams::default(), &claim).await?;
+    approved(ground, &back).await?;
     back.says("Running", "False/EngineNotStarted").await?;
     back.until(|now| !at(now, "/status/engineRef").is_null()).await?;
     let cancel = Patch::Merge(json!({"spec": {"cancel": true}}));

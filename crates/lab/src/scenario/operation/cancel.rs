@@ -1,11 +1,11 @@
 //! The end before its time: asked for by a field, by a deletion, before the start and after it.
 
 use anyhow::{Result, ensure};
-use kube::api::{DeleteParams, Patch, PatchParams};
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
 use serde_json::json;
 
 use super::super::own_object::OwnObject;
-use super::super::{Ground, Scenario, text_at};
+use super::super::{Ground, Scenario, gone, text_at};
 use super::{command, job_of, scenario, target};
 
 pub(in super::super) const SCENARIO: Scenario =
@@ -23,7 +23,8 @@ async fn run(ground: &Ground) -> Result<()> {
 }
 
 async fn by_field(ground: &Ground) -> Result<()> {
-    let long = command(ground, "long", ENDLESS).applied().await?;
+    // It takes its time to end: whoever does not wait for it is too early.
+    let long = command(ground, "long", "trap 'sleep 5; exit 0' TERM; sleep 600 & wait").applied().await?;
     long.says("Running", "True/EngineStarted").await?;
     let job = job_of(&long).await?.metadata.name.unwrap_or_default();
     set(&long, &json!({"cancel": true})).await?;
@@ -32,6 +33,10 @@ async fn by_field(ground: &Ground) -> Result<()> {
     long.kubectl_wait("Cancelled").await?;
     long.plugin_status("Failed").await?;
     ensure!(ground.objects("batch/v1", "Job").get_opt(&job).await?.is_none(), "Job {job} still runs");
+    let pods = ground.objects("v1", "Pod").list(&ListParams::default()).await?;
+    let left =
+        pods.iter().find(|pod| pod.metadata.name.as_deref().is_some_and(|name| name.starts_with(&job)));
+    ensure!(left.is_none(), "a pod of Job {job} still runs");
     let again = set(&long, &json!({"cancel": false})).await;
     ensure!(
         again.as_ref().is_err_and(|error| error.to_string().contains("spec.cancel")),
@@ -80,8 +85,10 @@ async fn before_the_start(ground: &Ground) -> Result<()> {
 /// What has ended goes by itself, and its Job with it.
 async fn in_time(ground: &Ground) -> Result<()> {
     let brief = command(ground, "brief", "exit 0").with("{ttlAfterFinished: 5s}").applied().await?;
-    brief.has_said("Succeeded", "True/EngineCompleted").await?;
-    brief.is_gone().await
+    brief.says("Succeeded", "True/EngineCompleted").await?;
+    let job = job_of(&brief).await?.metadata.name.unwrap_or_default();
+    brief.is_gone().await?;
+    gone(&ground.objects("batch/v1", "Job"), "Job", &job).await
 }
 
 async fn set(operation: &OwnObject<'_>, spec: &serde_json::Value) -> Result<()> {

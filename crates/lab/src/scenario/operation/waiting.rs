@@ -76,7 +76,8 @@ async fn one_after_the_other(ground: &Ground) -> Result<()> {
     second.says_all(&[("Succeeded", "True/EngineCompleted"), ("Blocked", "False/Unblocked")]).await?;
     let (ended, began) = (first.read().await?, second.read().await?);
     ensure!(
-        at(&ended, "/status/finishedAt").as_str() <= at(&began, "/status/startedAt").as_str(),
+        !at(&ended, "/status/finishedAt").is_null()
+            && at(&ended, "/status/finishedAt").as_str() <= at(&began, "/status/startedAt").as_str(),
         "second began before first had ended"
     );
     Ok(())

@@ -295,7 +295,7 @@ const BACKOFF_LIMIT: Parameter = optional(
     "backoffLimit",
     ParameterKind::Number { least: 0 },
     "2",
-    "How often a failed pod is replaced; without it as Kubernetes decides.",
+    "How often a failed pod is replaced; without it never.",
 );
 
 const ACTIVE_DEADLINE_SECONDS: Parameter = optional(

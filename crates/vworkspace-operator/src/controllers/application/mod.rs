@@ -31,6 +31,7 @@ use crate::external::external_secrets::ExternalSecret;
 use crate::external::flux::{HelmChart, HelmRelease, HelmRepository, OciRepository};
 use crate::policy::catalog_policy::ProblemLog;
 pub(crate) use decide::Rules;
+pub(crate) use decide::pause::is_left_alone;
 #[cfg(test)]
 pub(crate) use decide::precedence;
 use observe::World;

@@ -216,9 +216,24 @@ pub(super) fn world(app: &ApplicationInstance, view: &View<'_>, controller: &App
 
 /// Of several the one that runs, or else the one that will be next.
 fn restoring(app: &ApplicationInstance, view: &View<'_>, kinds: &Kinds) -> Option<Restoring> {
-    let found = view.caches.named(kinds.operations, &ObjectKey::of_meta(&app.metadata));
+    let own = ObjectKey::of_meta(&app.metadata);
+    let found = view.caches.named(kinds.operations, &own);
+    let readable = match &found {
+        Found::Objects(operations) => operations.len(),
+        Found::NotYet | Found::Unlisted(_) | Found::NotInstalled => 0,
+    };
+    let is_all = matches!(found, Found::Objects(_))
+        && readable == view.caches.keys_named(kinds.operations, &own).len();
+    let paused_for = app.status.as_ref().and_then(|status| status.paused_for.clone());
+    // What cannot be read ends no pause.
+    let as_before = || Some(Restoring { name: "that cannot be read".to_owned(), uid: paused_for.clone()? });
+    let at_work = restore_at_work(found.objects());
+    at_work.or_else(|| as_before().filter(|_| !is_all))
+}
+
+fn restore_at_work(operations: &[Operation]) -> Option<Restoring> {
     let next =
-        found.objects().iter().filter(|operation| is_restore_at_work(operation)).min_by_key(|operation| {
+        operations.iter().filter(|operation| is_restore_at_work(operation)).min_by_key(|operation| {
             let created = operation.metadata.creation_timestamp.as_ref().map(|time| time.0);
             let is_next = operation.status.as_ref().is_none_or(|status| status.engine_ref.is_none());
             (is_next, created, operation.uid())
@@ -232,7 +247,8 @@ fn is_restore_at_work(operation: &Operation) -> bool {
     let is_open = status.phase.is_some_and(|phase| !phase.is_final());
     let is_accepted = status.conditions.read() == Some(Accepted::AdmissionPassed);
     let is_free = matches!(status.conditions.read(), Some(Blocked::NotBlocked | Blocked::Unblocked));
-    operation.spec.type_ == OperationType::Restore && is_open && is_accepted && is_free
+    let has_begun = status.engine_ref.is_some();
+    operation.spec.type_ == OperationType::Restore && is_open && (has_begun || is_accepted && is_free)
 }
 
 enum Wanted {

@@ -7,7 +7,7 @@ use operator_kit::{
 };
 use serde::de::DeserializeOwned;
 use vworkspace_api::application_instance::{ApplicationInstance, Mode};
-use vworkspace_api::operation::{BackupParameters, Operation, Request, RestoreParameters};
+use vworkspace_api::operation::{BackupParameters, Operation, OperationType, Request, RestoreParameters};
 
 use super::engines::{Engine, helm, job, velero};
 use super::{Kinds, OPERATION_LABEL, Velero};
@@ -24,6 +24,8 @@ pub(crate) struct World {
     /// Who else wants to do something to that, and has not ended.
     pub(crate) others: Vec<Other>,
     pub(crate) allowed_types: AllowedTypes,
+    /// Whether the whole namespace is seen to be deleted.
+    pub(crate) is_namespace_ending: bool,
     /// What the API server did not let us do.
     pub(crate) refusals: Vec<Refusal>,
     /// The id of the cluster.
@@ -58,13 +60,15 @@ pub(super) fn world(operation: &Operation, view: &View<'_>, kinds: &Kinds) -> Wo
     };
     let others = others.into_iter().filter(|other| other.uid() != operation.uid());
     let target = view.caches.find(kinds.instances, &target);
+    let namespace = view.find(&namespace_watch(operation));
     World {
         engine: engine(operation, &target, view, view.refusals, kinds),
         others: others
             .map(|other| Other { engine: engine(&other, &target, view, &[], kinds).ok(), operation: other })
             .collect(),
         target,
-        allowed_types: allowed_types(&view.find(&namespace_watch(operation))),
+        allowed_types: allowed_types(&namespace),
+        is_namespace_ending: is_ending(&namespace),
         refusals: view.refusals.to_vec(),
         cluster: view.cluster.to_owned(),
     }
@@ -74,6 +78,22 @@ pub(super) fn world(operation: &Operation, view: &View<'_>, kinds: &Kinds) -> Wo
 pub(super) fn namespace_watch(operation: &Operation) -> TemporaryWatch {
     let namespace = operation.namespace().unwrap_or_default();
     TemporaryWatch::of::<Namespace>(Selection::named(&namespace).metadata_only())
+}
+
+fn is_ending<O: AsRef<kube::api::DynamicObject>>(namespaces: &Found<O>) -> bool {
+    let namespace = namespaces.objects().first();
+    namespace.is_some_and(|known| known.as_ref().metadata.deletion_timestamp.is_some())
+}
+
+impl AllowedTypes {
+    /// Whether operations of this type are among them.
+    pub(crate) fn allow(&self, type_: OperationType) -> bool {
+        match self {
+            AllowedTypes::NotYet | AllowedTypes::All => true,
+            AllowedTypes::Unknown(_) => false,
+            AllowedTypes::Only(types) => types.iter().any(|known| known == type_.as_str()),
+        }
+    }
 }
 
 fn allowed_types<O: AsRef<kube::api::DynamicObject>>(found: &Found<O>) -> AllowedTypes {
@@ -113,6 +133,7 @@ fn engine(
                     caches.find(kinds.runners, &job::runner_key(operation)),
                     Sight::Absent
                 ),
+                captures_logs: operation.spec.policy.capture_logs,
             }))
         }
         Request::Backup(parameters) => {
@@ -225,9 +246,10 @@ fn is_second<K>(first: &Sight<K>, second: &Sight<K>, is_taken: bool) -> bool {
 
 /// Whether somebody else has something under the first of these names. That the second was refused came after that.
 fn is_taken<K: Resource<DynamicType = ()>>(refusals: &[Refusal], names: [&ObjectKey; 2]) -> bool {
-    let names = names.map(|key| format!("{} {key}", K::kind(&())));
+    let [first, second] = &names.map(|key| format!("{} {key}", K::kind(&())));
     refusals.iter().any(|refusal| {
-        (refusal.deed, refusal.cause) == (Deed::Make, Cause::Owned) && names.contains(&refusal.object)
+        let is_of = |name: &str| refusal.deed == Deed::Make && refusal.object == name;
+        is_of(second) || refusal.cause == Cause::Owned && is_of(first)
     })
 }
 

@@ -8,7 +8,7 @@ mod chart_source;
 mod degraded;
 mod drift;
 mod earlier_conclusion;
-mod pause;
+pub(crate) mod pause;
 mod placeholder;
 #[cfg(test)]
 pub(crate) mod precedence;

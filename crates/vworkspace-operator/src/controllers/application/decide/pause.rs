@@ -59,14 +59,6 @@ impl Pause {
             Pause::Annotated | Pause::Restore(_) | Pause::Suspended => None,
         }
     }
-
-    /// The uid of the operation that it is for.
-    pub(super) fn operation(&self) -> Option<&str> {
-        match self {
-            Pause::Restore(restoring) => Some(&restoring.uid),
-            Pause::Annotated | Pause::Suspended | Pause::Window { .. } | Pause::LostWindow { .. } => None,
-        }
-    }
 }
 
 /// Of several pauses the annotation comes first, because it forbids more: see [`by_hand`].
@@ -81,11 +73,11 @@ pub(super) const RULES: &[Rule<Suspended>] = &[
     rule(&[Suspended::ReconcilePaused], "annotation `apps.vworkspace.io/reconcile` is `disabled`; only status and finalizer are written", |facts| {
         said_of(facts.pause, |pause| matches!(pause, Pause::Annotated))
     }),
-    rule(&[Suspended::OperationInProgress], "a Restore has begun, or is about to; the release is suspended too", |facts| {
-        said_of(facts.pause, |pause| matches!(pause, Pause::Restore(_)))
-    }),
     rule(&[Suspended::ManuallySuspended], "`spec.suspend` is true; the release is suspended too", |facts| {
         said_of(facts.pause, |pause| matches!(pause, Pause::Suspended))
+    }),
+    rule(&[Suspended::OperationInProgress], "a Restore has begun, or is about to; the release is suspended too", |facts| {
+        said_of(facts.pause, |pause| matches!(pause, Pause::Restore(_)))
     }),
     rule(&[Suspended::MaintenanceWindow], "a maintenance window of the spec or of the catalog policy is open, or was and cannot be read any more; the release is suspended too", |facts| {
         said_of(facts.pause, |pause| matches!(pause, Pause::Window { .. } | Pause::LostWindow { .. }))
@@ -118,10 +110,7 @@ pub(super) fn of(app: &ApplicationInstance, world: &World, now: Timestamp) -> Pa
         State::Closed { .. } => lost_window(app, world),
     };
     let restore = || world.restoring.clone().map(Pause::Restore);
-    let by_hand = by_hand(app);
-    let pause =
-        by_hand.clone().filter(|pause| *pause == Pause::Annotated).or_else(restore).or(by_hand).or(open);
-    Pausing { pause, look_again }
+    Pausing { pause: by_hand(app).or_else(restore).or(open), look_again }
 }
 
 /// The windows of an instance.
@@ -168,9 +157,14 @@ fn lost_window(app: &ApplicationInstance, world: &World) -> Option<Pause> {
     Some(Pause::LostWindow { window: window.clone(), problem })
 }
 
+/// Whether somebody wants nothing but its status to be written.
+pub(crate) fn is_left_alone(app: &ApplicationInstance) -> bool {
+    app.annotations().get(RECONCILE).is_some_and(|value| value == "disabled")
+}
+
 /// Why somebody paused it.
 pub(super) fn by_hand(app: &ApplicationInstance) -> Option<Pause> {
-    if app.annotations().get(RECONCILE).is_some_and(|value| value == "disabled") {
+    if is_left_alone(app) {
         return Some(Pause::Annotated);
     }
     app.spec.suspend.then_some(Pause::Suspended)
@@ -178,13 +172,13 @@ pub(super) fn by_hand(app: &ApplicationInstance) -> Option<Pause> {
 
 /// The operation that the instance is paused for, if Flux is seen to leave the release alone, or has none.
 pub(super) fn operation_at_rest(world: &World, pause: Option<&Pause>) -> Option<String> {
-    let operation = pause?.operation()?;
+    let restoring = world.restoring.as_ref().filter(|_| pause.is_some_and(Pause::suspends_the_release))?;
     let is_at_rest = match &world.release {
         Sight::Present(release) => release.is_suspended(),
         Sight::Absent | Sight::NotInstalled => true,
         Sight::Unknown(_) | Sight::Unreadable(_) => false,
     };
-    is_at_rest.then(|| operation.to_owned())
+    is_at_rest.then(|| restoring.uid.clone())
 }
 
 /// Whether it is we who suspended the release: it says so, or we did when we last spoke of it.

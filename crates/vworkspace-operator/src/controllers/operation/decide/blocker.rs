@@ -7,6 +7,7 @@ use vworkspace_api::operation::{Blocked, Operation};
 
 use super::Rules;
 use super::approval::{self, Approval};
+use crate::controllers::application::is_left_alone;
 use crate::controllers::operation::engines::Engine;
 use crate::controllers::operation::observe::World;
 
@@ -43,6 +44,7 @@ pub(super) const RULES: &[Rule<Starting, Blocked, Obstacle>] = &[
     Rule::new(&[Blocked::CapabilityMissing], "the target does not list the engine for this", |candidate| said(Blocked::CapabilityMissing, capability(candidate))),
     Rule::new(&[Blocked::AwaitingApproval], "it needs an approval and has none", |candidate| said(Blocked::AwaitingApproval, unapproved(candidate))),
     Rule::new(&[Blocked::DependencyMissing], "the engine cannot take any work", |candidate| said(Blocked::DependencyMissing, candidate.engine.lacks())),
+    Rule::new(&[Blocked::TargetSuspended], "the target has to be paused for it, and somebody wants it to be left alone", |candidate| said(Blocked::TargetSuspended, left_alone(candidate))),
     Rule::new(&[Blocked::TargetNotReady], "the target is not Ready, and it has to be", |candidate| said(Blocked::TargetNotReady, not_ready(candidate))),
 ];
 
@@ -79,6 +81,19 @@ fn unapproved(candidate: &Candidate<'_>) -> Option<String> {
         Approval::Missing(what) => Some(what),
         Approval::NotNeeded | Approval::Accepted(_) => None,
     }
+}
+
+/// By annotation nobody but the one who set it ends the pause, and nobody suspends the release.
+fn left_alone(candidate: &Candidate<'_>) -> Option<String> {
+    let Candidate { operation, instance, engine, .. } = candidate;
+    let is_left_alone = is_left_alone(instance);
+    engine.lacks_pause().filter(|_| is_left_alone).map(|_| {
+        format!(
+            "ApplicationInstance {} has annotation apps.vworkspace.io/reconcile: disabled; expected none, because its release \
+             has to be suspended.",
+            operation.spec.target_ref.name
+        )
+    })
 }
 
 /// What was said of an earlier generation of the target does not count.

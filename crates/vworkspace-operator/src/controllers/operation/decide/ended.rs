@@ -64,6 +64,11 @@ fn before(operation: &Operation, ending: &Ending, now: Timestamp) -> Option<Befo
     }
     // What ended in time and is seen late was in time.
     let deadline = deadline(operation, ending.since)?;
-    let timeout = operation.spec.timeout.filter(|_| ending.at.unwrap_or(now) > deadline)?;
+    // When a failure was is not always told: then it was in time.
+    let ended = match ending.outcome {
+        Outcome::Succeeded => ending.at.unwrap_or(now),
+        Outcome::Failed(_) => ending.at?,
+    };
+    let timeout = operation.spec.timeout.filter(|_| ended > deadline)?;
     Some(Before::TimedOut(timeout.to_string()))
 }

@@ -15,9 +15,6 @@ use crate::controllers::operation::observe::{AllowedTypes, Other, World};
 
 /// On objects that came back from a backup.
 const RESTORED: &str = "velero.io/restore-name";
-/// So long after the engine was given its work nothing is said of it, unless it has begun: mostly it begins at once. The time
-/// of its making has whole seconds.
-const SETTLING: Duration = Duration::from_secs(2);
 
 /// Where an operation is.
 #[derive(Debug, Clone, PartialEq)]
@@ -48,6 +45,13 @@ pub(super) enum End {
 }
 
 impl Life {
+    /// Whether what only the engine knows how to look at decides about the start.
+    pub(super) fn asks_the_engine(&self) -> bool {
+        let is_for_a_person =
+            matches!(self, Life::Blocked(Blocked::CapabilityMissing | Blocked::AwaitingApproval, _));
+        self.is_before_start() && !is_for_a_person
+    }
+
     /// Whether what decides about the start still matters.
     pub(super) fn is_before_start(&self) -> bool {
         matches!(self, Life::Unseen | Life::Invalid(_) | Life::Blocked(..) | Life::Starts(_))
@@ -85,13 +89,27 @@ impl From<End> for Step {
 }
 
 pub(super) fn next(operation: &Operation, world: &World, rules: &Rules, now: Timestamp) -> Step {
-    let Ok(engine) = &world.engine else { return before_start(operation, world, rules, now) };
     let recorded = operation.status.as_ref().and_then(|status| status.engine_ref.as_ref());
+    let engine = match (&world.engine, recorded) {
+        (Ok(engine), _) => engine,
+        // What has begun is not undone by a spec that cannot be understood any more.
+        (Err(_), Some(_)) => return Life::Unseen.into(),
+        (Err(_), None) => return before_start(operation, world, rules, now),
+    };
     let is_another = recorded.is_some_and(|recorded| {
         engine.engine_ref().is_some_and(|seen| recorded.uid.is_some() && seen.uid != recorded.uid)
     });
     match (engine.state(), recorded) {
+        // With a namespace go the rights to look at what is in it.
+        (State::Unknown(_), _)
+            if operation.metadata.deletion_timestamp.is_some() && world.is_namespace_ending =>
+        {
+            let message = "The namespace is being deleted, with everything that worked for it.".to_owned();
+            End::Cancelled(Cancelled::UserCancelled, message).into()
+        }
         (State::Unknown(_), _) => Life::Unseen.into(),
+        // A kind that is away for a moment says nothing of what was there.
+        (State::NotStarted, Some(_)) if !engine.is_installed() => Life::Unseen.into(),
         (_, Some(recorded)) if is_another => {
             gone(operation, engine.as_ref(), &format!("{} {}", recorded.kind, recorded.name), now)
         }
@@ -102,15 +120,7 @@ pub(super) fn next(operation: &Operation, world: &World, rules: &Rules, now: Tim
         (State::Ended(ending), recorded) => {
             ended::next(operation, engine.as_ref(), ending, recorded.is_some(), &world.refusals, now)
         }
-        (State::Waiting(progress), recorded) => {
-            let settled = progress.made.and_then(|made| made.checked_add(SETTLING).ok());
-            match settled.filter(|settled| recorded.is_none() && *settled > now) {
-                Some(settled) if stopping(operation, &progress, now).is_none() => {
-                    Step { requeue_at: Some(settled), ..Life::Unseen.into() }
-                }
-                _ => at_work(operation, engine.as_ref(), progress, Life::Waiting, now),
-            }
-        }
+        (State::Waiting(progress), _) => at_work(operation, engine.as_ref(), progress, Life::Waiting, now),
         (State::Running(progress), _) => {
             let since = progress.since.or_else(|| started(operation)).or(Some(now));
             at_work(operation, engine.as_ref(), Progress { since, ..progress }, Life::Running, now)
@@ -213,20 +223,8 @@ fn before_start(operation: &Operation, world: &World, rules: &Rules, now: Timest
         .into();
     }
     let life = obstacle(operation, world, rules, now);
-    let (Life::Invalid(message) | Life::Blocked(_, message)) = &life else {
-        return match (&life, &world.engine) {
-            // What was refused is asked for again, or nobody would know when it is not refused any more.
-            (Life::Starts(_), Ok(engine)) if engine.lacks_pause().is_none() => match engine.needless() {
-                Some(ending) => End::ByEngine(ending).into(),
-                None => Step {
-                    shared: engine.shares(operation),
-                    creations: engine.start(operation),
-                    patches: engine.patches(),
-                    ..life.into()
-                },
-            },
-            _ => life.into(),
-        };
+    let (Life::Invalid(message) | Life::Blocked(_, message) | Life::Starts(Some(message))) = &life else {
+        return start(operation, world, life);
     };
     // Nothing but the clock ends the wait.
     let wait = operation.spec.policy.wait_timeout;
@@ -236,7 +234,23 @@ fn before_start(operation: &Operation, world: &World, rules: &Rules, now: Timest
             let message = format!("spec.policy.waitTimeout ({wait}) has passed: {message}");
             End::Failed(Failed::PreconditionFailed, message).into()
         }
-        _ => Step { requeue_at: until, ..life.into() },
+        _ => Step { requeue_at: until, ..start(operation, world, life) },
+    }
+}
+
+/// What gives the engine its work, if it may begin. What was refused is asked for again, or nobody would know when it is not
+/// refused any more.
+fn start(operation: &Operation, world: &World, life: Life) -> Step {
+    let engine = world.engine.as_ref().ok().filter(|engine| engine.lacks_pause().is_none());
+    let Some(engine) = engine.filter(|_| matches!(life, Life::Starts(_))) else { return life.into() };
+    match engine.needless() {
+        Some(ending) => End::ByEngine(ending).into(),
+        None => Step {
+            shared: engine.shares(operation),
+            creations: engine.start(operation),
+            patches: engine.patches(),
+            ..life.into()
+        },
     }
 }
 
@@ -256,7 +270,7 @@ fn obstacle(operation: &Operation, world: &World, rules: &Rules, now: Timestamp)
                 "Whether namespace {namespace} allows operations of type {type_} cannot be seen: {why}"
             ));
         }
-        AllowedTypes::Only(types) if !types.contains(&type_) => {
+        AllowedTypes::Only(types) if !world.allowed_types.allow(operation.spec.type_) => {
             return Life::Invalid(format!(
                 "spec.type: found '{type_}'; expected one of {}, which annotation \
                  ops.vworkspace.io/allowed-types of namespace {namespace} lists",
@@ -285,11 +299,6 @@ fn obstacle(operation: &Operation, world: &World, rules: &Rules, now: Timestamp)
             ));
         }
     };
-    match engine.permission(operation) {
-        Permission::Unseen => return Life::Unseen,
-        Permission::Refused(why) => return Life::Invalid(why),
-        Permission::Granted => {}
-    }
     if let Some(newer) = superseding(operation, world) {
         return Life::Ended(End::Cancelled(
             Cancelled::SupersededByOperation,
@@ -300,11 +309,17 @@ fn obstacle(operation: &Operation, world: &World, rules: &Rules, now: Timestamp)
     if let Some((reason, message)) = blocker::first(&candidate(operation, engine.as_ref())) {
         return Life::Blocked(reason, message);
     }
+    // After the approval: what a backup is of is nobody's business before.
+    match engine.permission(operation) {
+        Permission::Unseen => return Life::Unseen,
+        Permission::Refused(why) => return Life::Invalid(why),
+        Permission::Granted => {}
+    }
     let others: Vec<Place> = world
         .others
         .iter()
         .filter(|other| !is_superseded_by(&other.operation, other.engine.as_deref(), operation))
-        .map(|other| place(other, &candidate))
+        .map(|other| place(other, world, &candidate))
         .collect();
     let own = own_place(operation, world);
     if let Some(other) = queue::waits_for(&own, &others) {
@@ -344,12 +359,17 @@ fn own_place(operation: &Operation, world: &World) -> Place {
     }
 }
 
-fn place<'a>(other: &'a Other, candidate: &impl Fn(&'a Operation, &'a dyn Engine) -> Candidate<'a>) -> Place {
+fn place<'a>(
+    other: &'a Other,
+    world: &World,
+    candidate: &impl Fn(&'a Operation, &'a dyn Engine) -> Candidate<'a>,
+) -> Place {
     let standing = match other.engine.as_deref() {
         engine if has_started(&other.operation, engine) => Standing::Running,
         Some(engine)
             if !is_cancelled(&other.operation)
                 && !other.operation.labels().contains_key(RESTORED)
+                && world.allowed_types.allow(other.operation.spec.type_)
                 && engine.permission(&other.operation) == Permission::Granted
                 && blocker::first(&candidate(&other.operation, engine)).is_none() =>
         {
@@ -387,5 +407,6 @@ fn is_superseded_by(operation: &Operation, engine: Option<&dyn Engine>, newer: &
         && !has_started(operation, engine)
         && !status::has_started(newer)
         && !is_cancelled(newer)
+        && newer.spec.needs_approval() == spec.needs_approval()
         && !newer.labels().contains_key(RESTORED)
 }

@@ -43,16 +43,13 @@ pub(super) fn plan(
     if operation.status.as_ref().and_then(|status| status.phase).is_some_and(Phase::is_final) {
         return finished::plan(operation, world, now);
     }
-    let Step { life, shared, creations, patches, deletions, requeue_at } =
-        life::next(operation, world, rules, now);
-    let status = status::of(operation, world, &life, rules, now);
-    let temporary_watches = if life.is_before_start() {
-        let of_engine =
-            world.engine.as_ref().map(|engine| engine.temporary_watches(operation)).unwrap_or_default();
-        std::iter::once(observe::namespace_watch(operation)).chain(of_engine).collect()
-    } else {
-        Vec::new()
-    };
+    let step = life::next(operation, world, rules, now);
+    let status = status::of(operation, world, &step, rules, now);
+    let Step { life, shared, creations, patches, deletions, requeue_at } = step;
+    let engine = world.engine.as_ref().ok().filter(|_| life.asks_the_engine());
+    let of_engine = engine.map(|engine| engine.temporary_watches(operation)).unwrap_or_default();
+    let own = life.is_before_start().then(|| observe::namespace_watch(operation));
+    let temporary_watches = own.into_iter().chain(of_engine).collect();
     Plan {
         shared,
         creations,

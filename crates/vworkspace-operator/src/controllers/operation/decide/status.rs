@@ -8,14 +8,16 @@ use serde_json::json;
 use tracing::debug;
 use vworkspace_api::Duration;
 use vworkspace_api::operation::{
-    Accepted, Blocked, Cancelled, Failed, Operation, OperationStatus, Phase, Running, Succeeded,
+    Accepted, Blocked, Cancelled, EngineRef, Failed, Operation, OperationStatus, Phase, Running, Succeeded,
 };
 
 use super::Rules;
 use super::approval::{self, Approval};
-use super::life::{End, Life};
+use super::life::{End, Life, Step};
 use crate::controllers::operation::engines::{Outcome, Progress};
 use crate::controllers::operation::observe::World;
+
+const GIVEN: &str = "The engine has just been given its work.";
 
 /// Everything that the conditions follow from.
 pub(super) struct Facts<'a> {
@@ -108,7 +110,7 @@ pub(super) const CANCELLED: &[Rule<Work, Cancelled>] = &[
 #[rustfmt::skip]
 pub(super) const BLOCKED: &[Rule<Work, Blocked>] = &[
     rule(
-        &[Blocked::CapabilityMissing, Blocked::AwaitingApproval, Blocked::DependencyMissing, Blocked::TargetNotReady],
+        &[Blocked::CapabilityMissing, Blocked::AwaitingApproval, Blocked::DependencyMissing, Blocked::TargetSuspended, Blocked::TargetNotReady],
         "something must hold before it may start",
         |facts| match facts.life {
             Life::Blocked(reason, message) if *reason != Blocked::ConflictingOperation => this(*reason, message),
@@ -147,6 +149,7 @@ impl Facts<'_> {
     fn waits_for(&self) -> &str {
         match self.life {
             Life::Waiting(Progress { message, .. }) | Life::Starts(Some(message)) => message,
+            Life::Starts(None) => GIVEN,
             _ => "",
         }
     }
@@ -160,13 +163,13 @@ pub(super) fn has_started(operation: &Operation) -> bool {
 pub(super) fn of(
     operation: &Operation,
     world: &World,
-    life: &Life,
+    step: &Step,
     rules: &Rules,
     now: Timestamp,
 ) -> OperationStatus {
+    let life = &step.life;
     let before = operation.status.clone().unwrap_or_default();
-    // What the engine makes of its work is said when it is seen.
-    if matches!(life, Life::Unseen | Life::Starts(None)) {
+    if *life == Life::Unseen {
         return before;
     }
     let facts = Facts { life, before: &before };
@@ -193,7 +196,10 @@ pub(super) fn of(
         phase: Some(phase),
         reason: Some(reason.to_owned()),
         message: (!message.is_empty()).then(|| message.to_owned()),
-        engine_ref: before.engine_ref.or_else(|| engine.and_then(|engine| engine.engine_ref())),
+        engine_ref: match before.engine_ref {
+            Some(known) if known.uid.is_some() => Some(known),
+            known => engine.and_then(|engine| engine.engine_ref()).or(known).or_else(|| given(step)),
+        },
         ..before
     };
     if let Life::Waiting(progress) | Life::Running(progress) = life {
@@ -213,6 +219,19 @@ pub(super) fn of(
         finish(&mut status, end, now);
     }
     status
+}
+
+/// What the engine is given its work with by this plan. The status is written after that was made: who comes after a crash
+/// knows that there was something, whatever becomes of it.
+fn given(step: &Step) -> Option<EngineRef> {
+    let child = step.creations.last().filter(|_| step.life == Life::Starts(None))?.id();
+    Some(EngineRef {
+        api_version: child.resource.api_version,
+        kind: child.resource.kind,
+        name: child.key.name,
+        namespace: child.key.namespace.unwrap_or_default(),
+        uid: None,
+    })
 }
 
 /// What is written once, with the end.
@@ -247,7 +266,8 @@ fn summary(life: &Life) -> Summary<'_> {
     let (phase, reason, message) = match life {
         Life::Invalid(message) => (Phase::Pending, Accepted::ValidationFailed.entry(), message.as_str()),
         Life::Blocked(reason, message) => (Phase::Pending, reason.entry(), message.as_str()),
-        Life::Unseen | Life::Starts(None) => (Phase::Pending, Running::EngineNotStarted.entry(), ""),
+        Life::Unseen => (Phase::Pending, Running::EngineNotStarted.entry(), ""),
+        Life::Starts(None) => (Phase::Pending, Running::EngineNotStarted.entry(), GIVEN),
         Life::Starts(Some(message)) => (Phase::Pending, Running::EngineNotStarted.entry(), message.as_str()),
         Life::Waiting(progress) => {
             (Phase::Pending, Running::EngineNotStarted.entry(), progress.message.as_str())

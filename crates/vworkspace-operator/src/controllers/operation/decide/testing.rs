@@ -112,6 +112,7 @@ pub(super) fn world(engine: Stub) -> World {
         target: Sight::Present(target()),
         others: Vec::new(),
         allowed_types: AllowedTypes::All,
+        is_namespace_ending: false,
         refusals: Vec::new(),
         cluster: "lab".to_owned(),
     }

@@ -48,7 +48,54 @@ fn running(operation: &Operation) -> Operation {
 fn nothing_in_the_way_it_starts_and_says_nothing_before_the_engine_is_seen() {
     let plan = planned(&command("a", &json!({})), &world(Stub::with(State::NotStarted)), after(1));
     assert_eq!((plan.creations.len(), plan.finalizer), (1, Finalizer::Hold));
-    assert_eq!(plan.status, OperationStatus::default());
+    assert_eq!(says(&plan, "Running"), "False/EngineNotStarted");
+    assert_eq!(says(&plan, "Accepted"), "True/AdmissionPassed");
+    // It is written after the creation: from then on it is never made again.
+    let recorded = plan.status.engine_ref.clone().unwrap();
+    assert_eq!((recorded.kind.as_str(), recorded.uid.as_deref()), ("Job", None));
+    let operation = with_status(command("a", &json!({})), plan.status);
+    let gone = planned(&operation, &world(Stub::with(State::NotStarted)), after(2));
+    assert!(gone.creations.is_empty());
+    assert_eq!(says(&gone, "Failed"), "True/EngineFailed");
+    let seen = planned(&operation, &world(Stub::with(State::Waiting(progress("no node")))), after(2));
+    assert_eq!(seen.status.engine_ref.and_then(|known| known.uid).as_deref(), Some("job-uid"));
+}
+
+#[test]
+fn what_has_begun_is_not_undone_by_a_spec_that_is_not_understood_any_more() {
+    let runs = running(&command("a", &json!({"cancel": true})));
+    let world = World { engine: Err("wrong".to_owned()), ..world(Stub::with(State::NotStarted)) };
+    let plan = planned(&runs, &world, after(9));
+    assert_eq!(Some(&plan.status), runs.status.as_ref());
+    assert_eq!(plan.finalizer, Finalizer::Hold);
+}
+
+#[test]
+fn with_its_namespace_an_operation_goes_although_nothing_can_be_seen() {
+    let mut runs = running(&command("a", &json!({})));
+    runs.metadata.deletion_timestamp = Some(Time(noon()));
+    let unseen = || world(Stub::with(State::Unknown("forbidden".to_owned())));
+    assert_eq!(Some(planned(&runs, &unseen(), after(9)).status), runs.status.clone(), "nobody knows why");
+    let ending = World { is_namespace_ending: true, ..unseen() };
+    assert_eq!(says(&planned(&runs, &ending, after(9)), "Cancelled"), "True/UserCancelled");
+}
+
+#[test]
+fn one_that_its_namespace_does_not_allow_holds_nobody_up() {
+    let upgrade =
+        command("a", &json!({"type": "Upgrade", "engine": "helm", "parameters": {"targetVersion": "2"}}));
+    let backup = command("b", &json!({"type": "Backup", "engine": "velero", "parameters": {}}));
+    let world = |allowed_types| World {
+        others: vec![other(upgrade.clone(), State::NotStarted)],
+        allowed_types,
+        ..world(Stub::with(State::NotStarted))
+    };
+    assert_eq!(
+        says(&planned(&backup, &world(AllowedTypes::All), after(1)), "Blocked"),
+        "True/ConflictingOperation"
+    );
+    let only = AllowedTypes::Only(vec!["Backup".to_owned()]);
+    assert_eq!(planned(&backup, &world(only), after(1)).creations.len(), 1);
 }
 
 #[test]
@@ -208,8 +255,6 @@ fn the_wait_ends_with_its_time() {
 fn what_the_engine_says_is_said() {
     let operation = command("a", &json!({}));
     let waiting = |at| planned(&operation, &world(Stub::with(State::Waiting(progress("no node")))), at);
-    assert_eq!(waiting(after(1)).status, OperationStatus::default(), "mostly it begins at once");
-    assert_eq!(waiting(after(1)).requeue_at, Some(after(2)));
     let plan = waiting(after(2));
     assert_eq!(
         (says(&plan, "Running").as_str(), words(&plan, "Running").as_str()),

@@ -25,6 +25,11 @@ pub(crate) trait Engine: Send + Sync {
     /// Why it cannot take any work now, in words that name what is missing.
     fn lacks(&self) -> Option<String>;
 
+    /// Whether the cluster has the kind of the object that does the work.
+    fn is_installed(&self) -> bool {
+        true
+    }
+
     /// What has to be brought to rest before it is given its work, and is not yet; nobody else is in its way by then.
     fn lacks_pause(&self) -> Option<String> {
         None

@@ -172,9 +172,9 @@ fn what_pauses_is_told_in_the_order_of_the_reference_page() {
         plan.status.conditions.read::<Suspended>().unwrap()
     };
     let mut told = vec![said(&app, &world)];
-    app.spec.suspend = true;
-    told.push(said(&app, &world));
     world.restoring = Some(Restoring { name: "bring-back".to_owned(), uid: "op".to_owned() });
+    told.push(said(&app, &world));
+    app.spec.suspend = true;
     told.push(said(&app, &world));
     app.metadata.annotations =
         Some([("apps.vworkspace.io/reconcile".to_owned(), "disabled".to_owned())].into());
@@ -327,7 +327,9 @@ fn a_restore_gets_the_instance_when_flux_is_seen_to_leave_the_release_alone() {
     assert!(words.contains("Operation bring-back"), "{words}");
 
     let (by_hand, _) = with("suspend", json!(true));
-    assert_conditions!(plan(&by_hand, &world, noon()), { Suspended: True/OperationInProgress });
+    let by_hand = plan(&by_hand, &world, noon());
+    assert_conditions!(by_hand, { Suspended: True/ManuallySuspended });
+    assert_eq!(by_hand.status.paused_for.as_deref(), Some("op"), "it rests, whoever wanted it first");
     let disabled = edited(app.clone(), |app| {
         app.metadata.annotations =
             Some([("apps.vworkspace.io/reconcile".to_owned(), "disabled".to_owned())].into());

@@ -29,6 +29,8 @@ pub(crate) struct Run {
     pub(crate) pods: Vec<Pod>,
     /// Whether the account that the pod runs under has to be made.
     pub(crate) lacks_runner: bool,
+    /// Whether the last lines of the log are wanted.
+    pub(crate) captures_logs: bool,
 }
 
 /// The Job of an operation: no other operation has the same name for its own, not even a namesake that comes after it.
@@ -62,9 +64,9 @@ impl Engine for Run {
 
     fn state(&self) -> State {
         match &self.job {
-            Sight::Absent | Sight::NotInstalled => State::NotStarted,
+            Sight::Absent | Sight::NotInstalled => state::of_orphans(&self.pods).unwrap_or(State::NotStarted),
             Sight::Unknown(why) | Sight::Unreadable(why) => State::Unknown(why.clone()),
-            Sight::Present(job) => state::of(job, &self.pods),
+            Sight::Present(job) => state::of(job, &self.pods, self.captures_logs),
         }
     }
 

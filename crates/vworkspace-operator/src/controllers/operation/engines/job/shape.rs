@@ -102,8 +102,13 @@ fn pod(operation: &Operation, parameters: &RunCommandParameters) -> PodSpec {
 /// On the Job and on its pods: pods are found by the operation's uid.
 fn labels(operation: &Operation) -> BTreeMap<String, String> {
     let (name, value) = MANAGED_BY;
-    [(name.to_owned(), value.to_owned()), (OPERATION_LABEL.to_owned(), operation.uid().unwrap_or_default())]
-        .into()
+    [
+        (name.to_owned(), value.to_owned()),
+        (OPERATION_LABEL.to_owned(), operation.uid().unwrap_or_default()),
+        // A command that comes back from a backup would run again.
+        ("velero.io/exclude-from-backup".to_owned(), "true".to_owned()),
+    ]
+    .into()
 }
 
 fn owner(operation: &Operation) -> OwnerReference {

@@ -15,11 +15,21 @@ use crate::controllers::operation::engines::{Ending, Outcome, Progress, State};
 const BACKOFF: &str = "BackoffLimitExceeded";
 const DEADLINE: &str = "DeadlineExceeded";
 
-pub(super) fn of(job: &Job, pods: &[Pod]) -> State {
-    let pod = latest(pods);
-    if let Some(complete) = condition(job, "Complete") {
+/// A pod may outlive its Job: somebody has deleted that one alone.
+pub(super) fn of_orphans(pods: &[Pod]) -> Option<State> {
+    let alive = pods.iter().find(|pod| !matches!(phase(pod), Some("Succeeded" | "Failed")))?;
+    let message = format!("The Job was deleted; its pod {} has not ended yet.", alive.name_any());
+    let made = alive.metadata.creation_timestamp.as_ref().map(|time| time.0);
+    Some(State::Running(Progress { made, since: made, message, ..Progress::default() }))
+}
+
+pub(super) fn of(job: &Job, pods: &[Pod], captures_logs: bool) -> State {
+    let own: Vec<&Pod> = pods.iter().filter(|pod| is_of(pod, job)).collect();
+    let pod = latest(&own);
+    let ending = |pod, outcome, message, end| ending(job, pod, outcome, message, end, captures_logs);
+    if let Some(complete) = condition(job, "Complete").filter(|complete| is_own_end(job, complete)) {
         let message = format!("Job {} has completed.", job.name_any());
-        return State::Ended(ending(job, pod, Outcome::Succeeded, message, complete));
+        return State::Ended(ending(pod, Outcome::Succeeded, message, complete));
     }
     // `FailureTarget` comes before it: the outcome is known, and pods may still run.
     if let Some(failed) = condition(job, "Failed").filter(|failed| is_own_end(job, failed)) {
@@ -30,7 +40,7 @@ pub(super) fn of(job: &Job, pods: &[Pod]) -> State {
         };
         let words = failed.message.as_deref().or(failed.reason.as_deref()).unwrap_or("no reason given");
         let message = format!("Job {} has failed: {words}.{}", job.name_any(), last_words(pod));
-        return State::Ended(ending(job, pod, Outcome::Failed(reason), message, failed));
+        return State::Ended(ending(pod, Outcome::Failed(reason), message, failed));
     }
     let status = job.status.as_ref();
     let is_ready = status.and_then(|status| status.ready).is_some_and(|ready| ready > 0);
@@ -69,9 +79,15 @@ fn is_own_end(job: &Job, end: &JobCondition) -> bool {
     job.metadata.deletion_timestamp.as_ref().is_none_or(|deleted| at.is_some_and(|at| at < deleted.0))
 }
 
+/// Anybody can put our label on a pod.
+fn is_of(pod: &Pod, job: &Job) -> bool {
+    let mut owners = pod.metadata.owner_references.iter().flatten();
+    job.metadata.uid.as_ref().is_some_and(|uid| owners.any(|owner| owner.uid == *uid))
+}
+
 /// The pod of the last attempt.
-fn latest(pods: &[Pod]) -> Option<&Pod> {
-    pods.iter().max_by_key(|pod| pod.metadata.creation_timestamp.as_ref().map(|time| time.0))
+fn latest<'a>(pods: &[&'a Pod]) -> Option<&'a Pod> {
+    pods.iter().copied().max_by_key(|pod| pod.metadata.creation_timestamp.as_ref().map(|time| time.0))
 }
 
 fn phase(pod: &Pod) -> Option<&str> {
@@ -90,6 +106,10 @@ fn terminated(pod: &Pod) -> Option<&ContainerStateTerminated> {
 /// What keeps a pod from starting, in Kubernetes' words.
 fn waiting(pod: &Pod) -> Option<String> {
     let said = |reason: Option<&str>, message: Option<&str>| {
+        // They take turns, for ever.
+        if matches!(reason, Some("ErrImagePull" | "ImagePullBackOff")) {
+            return Some(format!("ImagePullBackOff: image {} cannot be pulled", image(pod)));
+        }
         let reason = reason.filter(|reason| !["ContainerCreating", "PodInitializing"].contains(reason))?;
         Some(match message {
             Some(message) => format!("{reason}: {}", redact(message, Quotes::Trusted)),
@@ -104,6 +124,12 @@ fn waiting(pod: &Pod) -> Option<String> {
     let scheduled =
         conditions.iter().find(|known| known.type_ == "PodScheduled" && known.status == "False")?;
     said(scheduled.reason.as_deref(), scheduled.message.as_deref())
+}
+
+fn image(pod: &Pod) -> &str {
+    let containers = pod.spec.as_ref().map(|spec| spec.containers.as_slice()).unwrap_or_default();
+    let runner = containers.iter().find(|container| container.name == CONTAINER);
+    runner.and_then(|container| container.image.as_deref()).unwrap_or_default()
 }
 
 /// Why the last attempt failed.
@@ -123,12 +149,22 @@ fn last_words(pod: Option<&Pod>) -> String {
     })
 }
 
-fn ending(job: &Job, pod: Option<&Pod>, outcome: Outcome, message: String, end: &JobCondition) -> Ending {
+fn ending(
+    job: &Job,
+    pod: Option<&Pod>,
+    outcome: Outcome,
+    message: String,
+    end: &JobCondition,
+    captures_logs: bool,
+) -> Ending {
     let mut outputs = Map::from_iter([("jobName".to_owned(), Value::from(job.name_any()))]);
     let ended = pod.and_then(terminated);
     outputs.extend(ended.map(|ended| ("exitCode".to_owned(), Value::from(ended.exit_code))));
-    // It is empty unless the operation asked for the last lines of the log.
-    let lines = ended.and_then(|ended| ended.message.as_deref()).filter(|lines| !lines.trim().is_empty());
+    // A command may leave a message without being asked for one.
+    let lines = ended
+        .filter(|_| captures_logs)
+        .and_then(|ended| ended.message.as_deref())
+        .filter(|lines| !lines.trim().is_empty());
     outputs.extend(lines.map(|lines| ("lastLines".to_owned(), Value::from(redacted_lines(lines)))));
     let completed = job.status.as_ref().and_then(|status| status.completion_time.as_ref());
     let at = completed.or(end.last_transition_time.as_ref()).map(|time| time.0);

@@ -17,7 +17,7 @@ fn operation(name: &str, parameters: &Value, policy: &Value) -> Operation {
 
 fn run(operation: &Operation) -> Run {
     let Ok(Request::RunCommand(parameters)) = operation.spec.request() else { panic!("no command") };
-    Run { parameters, job: Sight::Absent, pods: Vec::new(), lacks_runner: false }
+    Run { parameters, job: Sight::Absent, pods: Vec::new(), lacks_runner: false, captures_logs: true }
 }
 
 /// What is known of a Job and its pod.
@@ -25,9 +25,11 @@ fn seen(status: &Value, pod: Option<&Value>) -> Run {
     let job = json!({"metadata": {"name": "a-job", "namespace": "shop", "uid": "j",
         "creationTimestamp": "2026-11-16T12:00:00Z"}, "status": status});
     let pod = pod.map(|status| {
-        let meta =
-            json!({"name": "a-job-x", "namespace": "shop", "creationTimestamp": "2026-11-16T12:00:01Z"});
-        serde_json::from_value(json!({"metadata": meta, "status": status})).unwrap()
+        let owner = json!({"apiVersion": "batch/v1", "kind": "Job", "name": "a-job", "uid": "j"});
+        let meta = json!({"name": "a-job-x", "namespace": "shop", "creationTimestamp": "2026-11-16T12:00:01Z",
+            "ownerReferences": [owner]});
+        let spec = json!({"containers": [{"name": "runner", "image": "tools:1"}]});
+        serde_json::from_value(json!({"metadata": meta, "spec": spec, "status": status})).unwrap()
     });
     Run {
         job: Sight::Present(serde_json::from_value(job).unwrap()),
@@ -60,7 +62,7 @@ fn the_pod_may_do_as_little_as_a_pod_can() {
         "backoffLimit": 0, "activeDeadlineSeconds": 30,
         "template": {
             "metadata": {"labels": {"app.vworkspace.io/managed-by": "vworkspace-operator",
-                "ops.vworkspace.io/operation": "0123456789abcdef"}},
+                "ops.vworkspace.io/operation": "0123456789abcdef", "velero.io/exclude-from-backup": "true"}},
             "spec": {
                 "restartPolicy": "Never", "serviceAccountName": "vworkspace-operation-runner",
                 "securityContext": {"runAsNonRoot": true, "runAsUser": 65532, "runAsGroup": 65532, "fsGroup": 65532,
@@ -118,7 +120,7 @@ fn what_a_job_and_its_pod_say_is_read() {
             "no image",
             started.clone(),
             Some(image),
-            waits("The pod of Job a-job cannot start: ImagePullBackOff: no such image"),
+            waits("The pod of Job a-job cannot start: ImagePullBackOff: image tools:1 cannot be pulled"),
         ),
         (
             "no node",
@@ -207,8 +209,37 @@ fn how_a_job_ended_is_read() {
 }
 
 #[test]
-fn a_job_that_somebody_deletes_has_not_failed_by_itself() {
-    let mut deleted = seen(&condition("Failed", "BackoffLimitExceeded", "limit"), None);
+fn what_is_not_asked_for_is_not_told_and_a_pod_of_somebody_else_tells_nothing() {
+    let ended = container(&json!({"terminated": {"exitCode": 7, "message": "secret"}}));
+    let status = condition("Failed", "BackoffLimitExceeded", "limit");
+    let told = |run: &Run| match run.state() {
+        State::Ended(ending) => Value::Object(ending.outputs),
+        other => panic!("{other:?}"),
+    };
+    let silent = Run { captures_logs: false, ..seen(&status, Some(&ended)) };
+    assert_eq!(told(&silent), json!({"jobName": "a-job", "exitCode": 7}));
+    let mut foreign = seen(&status, Some(&ended));
+    foreign.pods.iter_mut().for_each(|pod| pod.metadata.owner_references = None);
+    assert_eq!(told(&foreign), json!({"jobName": "a-job"}));
+}
+
+#[test]
+fn a_pod_that_outlives_its_job_is_still_at_work() {
+    let alive = Run { job: Sight::Absent, ..seen(&json!({}), Some(&json!({"phase": "Running"}))) };
+    assert!(matches!(alive.state(), State::Running(_)));
+    let ended = Run { job: Sight::Absent, ..seen(&json!({}), Some(&json!({"phase": "Failed"}))) };
+    assert_eq!(ended.state(), State::NotStarted);
+}
+
+#[test]
+fn a_job_that_somebody_deletes_has_not_ended_by_itself() {
+    for type_ in ["Failed", "Complete"] {
+        has_not_ended_by_itself(&condition(type_, "BackoffLimitExceeded", "limit"));
+    }
+}
+
+fn has_not_ended_by_itself(status: &Value) {
+    let mut deleted = seen(status, None);
     let Sight::Present(job) = &mut deleted.job else { panic!() };
     let at = |second: &str| Some(serde_json::from_value(json!(second)).unwrap());
     job.metadata.deletion_timestamp = at("2026-11-16T12:00:30Z");

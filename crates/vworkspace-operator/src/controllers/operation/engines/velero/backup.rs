@@ -65,6 +65,10 @@ impl Engine for BackupWork {
         }
     }
 
+    fn is_installed(&self) -> bool {
+        !matches!(self.backup, Sight::NotInstalled)
+    }
+
     fn start(&self, operation: &Operation) -> Vec<Child> {
         let spec = Spec {
             included_namespaces: operation.namespace().into_iter().collect(),

@@ -233,6 +233,10 @@ impl Engine for RestoreWork {
         self.locations.lacks(location, Use::Read)
     }
 
+    fn is_installed(&self) -> bool {
+        !matches!(self.restore, Sight::NotInstalled)
+    }
+
     fn lacks_pause(&self) -> Option<String> {
         self.lacks_pause.clone()
     }

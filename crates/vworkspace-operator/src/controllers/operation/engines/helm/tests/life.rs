@@ -18,6 +18,7 @@ fn world(operation: &Operation, instance: &ApplicationInstance) -> World {
         target: Sight::Present(instance.clone()),
         others: Vec::new(),
         allowed_types: AllowedTypes::All,
+        is_namespace_ending: false,
         refusals: Vec::new(),
         cluster: "c".to_owned(),
     }
@@ -54,7 +55,7 @@ fn it_is_written_once_followed_and_ends_with_the_release() {
     let fresh = asked(&json!({}));
     let starts = plan(&fresh, &instance(&json!({})), "2026-11-16T12:00:01Z");
     assert_eq!((starts.patches.len(), starts.creations.len(), starts.finalizer), (1, 0, Finalizer::Hold));
-    assert_eq!(starts.status, OperationStatus::default(), "nothing is said before it is seen");
+    assert_eq!((starts.status.reason.as_deref(), starts.status.engine_ref), (Some("EngineNotStarted"), None));
 
     // Also after a crash: the instance says whose change it is.
     let first = plan(&fresh, &changed("2.0.0", 1, &[READY, STABLE], "1.0.0", 1), STARTED);
