@@ -9,6 +9,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 use crate::completion::{self, CompletionArgs};
 use crate::exit::Exit;
 use crate::explain::{self, ExplainArgs};
+use crate::op::{self, OpArgs};
 use crate::pipe::or_closed;
 use crate::status::{self, StatusArgs};
 
@@ -29,6 +30,9 @@ pub enum Command {
 
     /// What a status condition means, how to investigate and how to resolve it
     Explain(ExplainArgs),
+
+    /// Operations on applications: backups, restores, upgrades, commands; and approvals
+    Op(OpArgs),
 
     /// A completion script for a shell
     Completion(CompletionArgs),
@@ -67,6 +71,7 @@ pub fn main(
     Ok(match &cli.command {
         Command::Status(args) => status::run(args, out, err)?,
         Command::Explain(args) => explain::run(args, out)?,
+        Command::Op(args) => op::run(args, out, err)?,
         Command::Completion(args) => {
             completion::script(args, Cli::command(), out);
             Exit::AllCurrent

@@ -8,10 +8,12 @@ use clap::builder::PossibleValuesParser;
 use clap::{Arg, Args, Command, ValueHint};
 use clap_complete::Shell;
 
-use crate::explain;
+use crate::{explain, op};
 
 /// The command whose words are those of the vocabularies.
 const EXPLAIN: &str = "explain";
+/// The option of `op create` whose names depend on the template.
+const PARAMETERS: &str = "parameters";
 
 /// Which script to write.
 #[derive(Debug, Args)]
@@ -56,6 +58,8 @@ pub fn script(args: &CompletionArgs, command: Command, out: &mut impl Write) {
 enum Then {
     Files = 0,
     Nothing = 4,
+    /// Not even a space: the value follows.
+    Value = 6,
 }
 
 /// Answers kubectl: one suggestion to a line, a tab before its description, and what to do if there is none.
@@ -89,6 +93,9 @@ fn suggest(command: &Command, before: &[String], typed: &str) -> (Vec<Suggestion
     }
     let last = before.last().and_then(|flag| option(command, flag));
     if let Some(arg) = last.filter(|arg| takes_next_word(arg)) {
+        if arg.get_id() == PARAMETERS {
+            return (parameters(&positionals(command, before), typed), Then::Value);
+        }
         let then = match arg.get_value_hint() {
             ValueHint::FilePath | ValueHint::AnyPath => Then::Files,
             _ => Then::Nothing,
@@ -102,7 +109,8 @@ fn suggest(command: &Command, before: &[String], typed: &str) -> (Vec<Suggestion
     let mut words: Vec<Suggestion> = subcommands
         .map(|sub| (sub.get_name().to_owned(), sub.get_about().map(ToString::to_string)))
         .collect();
-    words.extend(command.get_positionals().flat_map(|arg| values(arg, typed)));
+    let next = command.get_positionals().nth(positionals(command, before).len());
+    words.extend(next.map(|arg| values(arg, typed)).unwrap_or_default());
     words.retain(|(word, _)| word.starts_with(typed));
     (words, Then::Nothing)
 }
@@ -113,6 +121,14 @@ fn explained(before: &[&str], typed: &str) -> Vec<Suggestion> {
     let spell = |word: &str| if is_lower { word.to_lowercase() } else { word.to_owned() };
     let words = explain::candidates(before, typed).into_iter().map(|(word, about)| (spell(word), about));
     words.filter(|(word, _)| word.starts_with(typed)).collect()
+}
+
+/// The parameters of the template that stands on the line.
+fn parameters(before: &[&str], typed: &str) -> Vec<Suggestion> {
+    let template = before.first().and_then(|name| op::templates::named(name).ok());
+    let parameters = template.map(|template| template.parameters).unwrap_or_default().iter();
+    let named = parameters.filter(|parameter| !parameter.former && parameter.name.starts_with(typed));
+    named.map(|parameter| (format!("{}=", parameter.name), Some(parameter.meaning.to_owned()))).collect()
 }
 
 /// The words after the command that are neither options nor their values.

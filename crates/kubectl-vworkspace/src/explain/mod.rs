@@ -2,7 +2,7 @@
 //! types are made of.
 
 mod lookup;
-mod nearest;
+pub(crate) mod nearest;
 mod object;
 mod page;
 mod words;

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use kstatus::Status;
 
 use super::row::Row;
+use crate::columns::{one_line, widths, write_cells};
 use crate::style::{BAD, BUSY, GOOD, STRONG, styled};
 use anstyle::Style;
 
@@ -17,8 +18,6 @@ pub(super) enum Width {
     Wide,
 }
 
-const BETWEEN: &str = "   ";
-
 /// All rows, columns aligned. The last column is not padded.
 pub(super) fn write(rows: &[Row], width: Width, out: &mut impl Write) -> io::Result<()> {
     if rows.is_empty() {
@@ -26,12 +25,7 @@ pub(super) fn write(rows: &[Row], width: Width, out: &mut impl Write) -> io::Res
     }
     let headings = headings(width);
     let lines: Vec<Vec<String>> = rows.iter().map(|row| cells(row, width)).collect();
-    let mut widths: Vec<usize> = headings.iter().map(|heading| heading.len()).collect();
-    for line in &lines {
-        for (width, cell) in widths.iter_mut().zip(line) {
-            *width = (*width).max(cell.chars().count());
-        }
-    }
+    let widths = widths(headings, &lines);
     let headings = headings.iter().map(|heading| (*heading).to_owned()).collect::<Vec<_>>();
     write_cells(&headings, &widths, out, |_, cell| styled(STRONG, cell))?;
     for (row, line) in rows.iter().zip(&lines) {
@@ -95,32 +89,10 @@ fn cells(row: &Row, width: Width) -> Vec<String> {
     cells
 }
 
-fn write_cells(
-    cells: &[String],
-    widths: &[usize],
-    out: &mut impl Write,
-    paint: impl Fn(usize, String) -> String,
-) -> io::Result<()> {
-    for (column, cell) in cells.iter().enumerate() {
-        if column + 1 == cells.len() {
-            return writeln!(out, "{}", paint(column, cell.clone()));
-        }
-        let width = widths.get(column).copied().unwrap_or_default();
-        let padded = format!("{cell:width$}");
-        write!(out, "{}{BETWEEN}", paint(column, padded))?;
-    }
-    Ok(())
-}
-
 fn style(row: &Row) -> Style {
     match row.status {
         Status::Current => GOOD,
         Status::InProgress | Status::Terminating => BUSY,
         Status::Failed | Status::Unknown | Status::NotFound => BAD,
     }
-}
-
-/// Objects are written by others: no line breaks, and nothing that a terminal would obey.
-fn one_line(text: &str) -> String {
-    text.trim().chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

@@ -1,20 +1,24 @@
 //! To the cluster, as kubectl would: flags, then `KUBECONFIG`, then `~/.kube/config`, then the service account.
 
+use std::path::Path;
+
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 
 use super::LiveError;
-use crate::status::args::StatusArgs;
 
 /// A client, and the namespace that the context names.
-pub(super) struct Connection {
-    pub(super) client: Client,
-    pub(super) namespace: String,
+pub(crate) struct Connection {
+    pub(crate) client: Client,
+    pub(crate) namespace: String,
 }
 
-pub(super) async fn cluster(args: &StatusArgs) -> Result<Connection, LiveError> {
-    let choice = KubeConfigOptions { context: args.context.clone(), ..KubeConfigOptions::default() };
-    let config = match (&args.kubeconfig, &args.context) {
+pub(crate) async fn cluster(
+    kubeconfig: Option<&Path>,
+    context: Option<&str>,
+) -> Result<Connection, LiveError> {
+    let choice = KubeConfigOptions { context: context.map(str::to_owned), ..KubeConfigOptions::default() };
+    let config = match (kubeconfig, context) {
         (Some(path), _) => {
             let file = Kubeconfig::read_from(path).map_err(LiveError::Kubeconfig)?;
             Config::from_custom_kubeconfig(file, &choice).await.map_err(LiveError::Kubeconfig)?

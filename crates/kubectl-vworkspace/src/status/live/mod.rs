@@ -4,7 +4,7 @@
 //! there is now, `follow` and `wait` say what to do with every change. Watches are real: the API server is asked
 //! once and then tells.
 
-mod connect;
+pub(crate) mod connect;
 mod follow;
 pub mod resource;
 mod target;
@@ -118,7 +118,7 @@ async fn targets(
     requests: &[Request],
     told: &mut Told<'_, impl Write>,
 ) -> Result<Vec<Target>, StatusError> {
-    let connection = connect::cluster(args).await?;
+    let connection = connect::cluster(args.kubeconfig.as_deref(), args.context.as_deref()).await?;
     let catalogue = Catalogue::discover(&connection.client).await?;
     let mut targets = Vec::new();
     for request in requests {
