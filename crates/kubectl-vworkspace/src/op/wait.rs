@@ -58,9 +58,11 @@ pub(super) async fn until_ended(
             }
             interrupted = &mut interrupt => {
                 interrupted.map_err(LiveError::Runtime)?;
-                progress.tell(&format!(
-                    "{name} goes on; nobody waits for it any more. To cancel it: kubectl vworkspace op cancel {place}"
-                ))?;
+                let how = match &last {
+                    Some(operation) if operation.spec.cancel => "It was asked to end".to_owned(),
+                    _ => format!("To cancel it: kubectl vworkspace op cancel {place}"),
+                };
+                progress.tell(&format!("{name} goes on; nobody waits for it any more. {how}"))?;
                 return Ok((Exit::NotYetCurrent, last));
             }
         };

@@ -148,13 +148,13 @@ fn what_cannot_be_approved_is_told_and_not_signed() {
         ),
         (
             changed(&|object| {
-                object["status"]["conditions"][0]["message"] = json!("The digest is being looked up.")
+                object["status"]["conditions"][0]["message"] = json!("The digest is being looked up.");
             }),
             "does not say yet what there is to approve",
         ),
         (
             changed(&|object| {
-                object["status"]["conditions"][0]["message"] = json!(message("back-uid", &other, ""))
+                object["status"]["conditions"][0]["message"] = json!(message("back-uid", &other, ""));
             }),
             "expected it",
         ),

@@ -20,7 +20,7 @@ fn telling(events: Vec<Value>) -> Cluster {
     })
 }
 
-fn modified(object: Value) -> Value {
+fn modified(object: &Value) -> Value {
     json!({"type": "MODIFIED", "object": object})
 }
 
@@ -32,7 +32,7 @@ fn every_change_is_a_line_and_the_end_decides_the_exit_code() {
     let running = state("Running", "EngineStarted", "Backup velero/nightly: 3 of 9 items.");
     let mut done = state("Succeeded", "EngineCompleted", "9 items.");
     done["status"]["duration"] = json!("1m30s");
-    let events = [blocked.clone(), blocked, running, done].into_iter().map(modified);
+    let events = [blocked.clone(), blocked, running, done].into_iter().map(|object| modified(&object));
     let cluster = telling(events.collect());
     let run = cluster.run(&WAIT);
     assert_eq!(run.exit, Some(0), "{}", run.err);
@@ -65,12 +65,12 @@ fn every_change_is_a_line_and_the_end_decides_the_exit_code() {
 fn what_ends_badly_is_2_what_does_not_end_is_1() {
     let cases = [
         (
-            vec![modified(state("Failed", "VeleroBackupFailed", "no bucket"))],
+            vec![modified(&state("Failed", "VeleroBackupFailed", "no bucket"))],
             Some(2),
             "Failed  VeleroBackupFailed  no bucket",
         ),
         (
-            vec![modified(state("Cancelled", "UserCancelled", "by spec.cancel"))],
+            vec![modified(&state("Cancelled", "UserCancelled", "by spec.cancel"))],
             Some(2),
             "Cancelled  UserCancelled",
         ),
@@ -80,7 +80,7 @@ fn what_ends_badly_is_2_what_does_not_end_is_1() {
             "error: nightly was deleted before it had ended",
         ),
         (
-            vec![modified(state("Running", "EngineStarted", ""))],
+            vec![modified(&state("Running", "EngineStarted", ""))],
             Some(1),
             "error: nightly has not ended after 1s: it is Running, and goes on. More: kubectl vworkspace op show nightly -n shop",
         ),
@@ -95,7 +95,7 @@ fn what_ends_badly_is_2_what_does_not_end_is_1() {
 #[test]
 fn programs_get_the_object_at_its_end() {
     let done = state("Succeeded", "EngineCompleted", "9 items.");
-    let run = telling(vec![modified(done.clone())]).run(&[&WAIT[..], &["-o", "json"]].concat());
+    let run = telling(vec![modified(&done)]).run(&[&WAIT[..], &["-o", "json"]].concat());
     assert_eq!(run.exit, Some(0), "{}", run.err);
     assert_eq!(serde_json::from_str::<Value>(&run.out).unwrap()["status"], done["status"]);
 }
@@ -104,7 +104,7 @@ fn programs_get_the_object_at_its_end() {
 #[test]
 fn an_interrupt_leaves_the_operation_alone_and_tells_how_to_cancel_it() {
     use std::io::{BufRead, BufReader, Read};
-    let cluster = telling(vec![modified(state("Running", "EngineStarted", ""))]);
+    let cluster = telling(vec![modified(&state("Running", "EngineStarted", ""))]);
     let mut child = cluster.command(&WAIT).spawn().unwrap();
     let mut err = BufReader::new(child.stderr.take().unwrap());
     let mut line = String::new();
