@@ -115,6 +115,7 @@ fn our_additions_are_those_that_were_agreed() {
         "Running=False EngineFinished
          Failed=False NotFailed
          Cancelled=False NotCancelled
+         Blocked=True TargetSuspended
          Blocked=False NotBlocked Unblocked",
     );
     assert_eq!(entries(Operation::VOCABULARY, Origin::Extension), operation);
