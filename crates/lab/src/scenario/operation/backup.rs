@@ -3,6 +3,7 @@
 
 use anyhow::{Result, ensure};
 use jiff::Timestamp;
+use kube::ResourceExt;
 use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams};
 use serde_json::{Value, json};
 
@@ -214,6 +215,10 @@ async fn no_location(ground: &Ground) -> Result<()> {
     older.kubectl_wait("Blocked").await?;
     older.plugin_status("InProgress").await?;
     let newer = backup(ground, &unique("newer")).with(&with_place).applied().await?;
+    // Of two of the same second the uid decides.
+    let age = |object: &DynamicObject| (object.creation_timestamp().map(|time| time.0), object.uid());
+    let (older, newer) =
+        if age(&older.read().await?) < age(&newer.read().await?) { (older, newer) } else { (newer, older) };
     older.says("Cancelled", "True/SupersededByOperation").await?.naming(&newer.name)?;
     older.kubectl_wait("Cancelled").await?;
     older.plugin_status("Failed").await?;

@@ -68,7 +68,7 @@ async fn another_version(shop: &Instance<'_>, from: &str, to: &str) -> Result<()
         "status: {}",
         ended.data
     );
-    let is_new = |data: &Value| text_at(data, "/data/version") == to;
+    let is_new = |data: &Value| text_at(data, "/data/version").starts_with(to);
     ground.until("v1", "ConfigMap", "web-settings", is_new).await?;
     Ok(())
 }
