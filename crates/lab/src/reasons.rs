@@ -344,7 +344,7 @@ mod tests {
     #[test]
     fn a_kind_counts_from_its_crd_on() {
         let kinds: Vec<&str> = served().map(|of| of.kind).collect();
-        assert_eq!(kinds, [KIND]);
+        assert_eq!(kinds, [KIND, "Operation"]);
     }
 
     #[test]

@@ -59,7 +59,7 @@ fn everything_carries_the_documented_label() {
 #[test]
 fn flags_are_passed_only_when_their_value_is_set() {
     let Some(plain) = rendered("") else { return };
-    let flags = ["--zap-log-level=info", "--zap-encoder=logfmt", "--workers=8"];
+    let flags = ["--zap-log-level=info", "--zap-encoder=logfmt", "--workers=8", "--velero-namespace=velero"];
     assert_eq!(container(&plain)["args"], json!(flags));
     assert_eq!(container(&plain).get("volumeMounts"), None);
     let key = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
@@ -74,6 +74,7 @@ fn flags_are_passed_only_when_their_value_is_set() {
         "--watch-namespaces=a,b",
         "--cluster-id=c1",
         "--approval-keys-file=/etc/vworkspace/approval/keys",
+        "--velero-namespace=velero",
         "--default-service-account=tenant",
         "--x=1",
     ];
@@ -97,8 +98,11 @@ fn with_a_list_of_namespaces_only_what_must_outlive_them_is_cluster_wide() {
     let cluster_role = of_kind(&everywhere, "ClusterRole")[0];
     assert_eq!(cluster_role["metadata"]["name"], "vworkspace-app-operator-here");
     let all = cluster_role["rules"].as_array().expect("rules");
-    let [of_the_cluster] = rules_about(cluster_role, "namespaces")[..] else { panic!("{cluster_role}") };
-    assert_eq!(of_the_cluster["resourceNames"], json!(["kube-system"]), "no others are asked about");
+    let [of_all, of_the_cluster] = rules_about(cluster_role, "namespaces")[..] else {
+        panic!("{cluster_role}")
+    };
+    assert_eq!((of_all.get("resourceNames"), &of_all["verbs"]), (None, &json!(["list", "watch"])));
+    assert_eq!(of_the_cluster["resourceNames"], json!(["kube-system"]));
 
     let some = rendered("rbac: {userRoles: false}\nwatchNamespaces: [a, b]").expect("helm is there");
     let cluster_wide = of_kind(&some, "ClusterRole")[0];
@@ -106,11 +110,21 @@ fn with_a_list_of_namespaces_only_what_must_outlive_them_is_cluster_wide() {
         "verbs": ["list", "watch", "patch"]});
     let namespaces = json!({"apiGroups": [""], "resources": ["namespaces"], "resourceNames": ["a", "b"],
         "verbs": ["list", "watch"]});
-    assert_eq!(cluster_wide["rules"], json!([instances, namespaces, of_the_cluster]));
+    let wide = cluster_wide["rules"].as_array().expect("rules");
+    assert_eq!(wide.first(), Some(&instances));
+    assert_eq!(wide.last(), Some(of_the_cluster));
+    assert_eq!(rules_about(cluster_wide, "namespaces"), [&namespaces, of_the_cluster]);
+    let mut groups: Vec<&Value> = wide.iter().map(|rule| &rule["apiGroups"][0]).collect();
+    groups.dedup();
+    assert_eq!(groups, ["apps.vworkspace.io", "ops.vworkspace.io", "", "velero.io", ""]);
     for namespace in ["a", "b"] {
         let role = of_kind(&some, "Role").into_iter().find(|role| role["metadata"]["namespace"] == namespace);
         let role = role.expect("a Role")["rules"].as_array().expect("rules");
-        assert_eq!(role[..], all[1..all.len() - 1], "the rest of what is granted without a list");
+        assert_eq!(
+            role[..],
+            all[wide.len() - 1..all.len() - 1],
+            "the rest of what is granted without a list"
+        );
     }
 
     let named =
