@@ -86,7 +86,8 @@ fn consequence(operation: &Operation) -> &'static str {
         (Engine::Job | Engine::HelmHookJob | Engine::Workflow, _) => {
             "the engine is stopped, and its pods end."
         }
-        (Engine::Helm | Engine::Volsync | Engine::Snapshot, _) => {
+        (Engine::Helm, _) => "an upgrade that has started cannot be stopped; it goes on to its end.",
+        (Engine::Volsync | Engine::Snapshot, _) => {
             "the engine is stopped where it can be; what it has done already is not undone."
         }
     }

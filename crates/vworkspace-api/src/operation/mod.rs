@@ -157,6 +157,16 @@ impl OperationSpec {
             .unwrap_or_else(|| self.template().is_none_or(|template| template.requires_ready))
     }
 
+    /// What an approval is about: everything but what may be changed without asking again.
+    #[must_use]
+    pub fn approved_content(&self) -> Value {
+        let mut spec = serde_json::to_value(self).unwrap_or_default();
+        if let Value::Object(fields) = &mut spec {
+            fields.retain(|name, _| !["cancel", "approvals", "ttlAfterFinished"].contains(&name.as_str()));
+        }
+        spec
+    }
+
     /// Whether it may only start with an approval.
     #[must_use]
     pub fn needs_approval(&self) -> bool {

@@ -14,8 +14,6 @@ use crate::columns::one_line;
 use crate::op::OpError;
 use crate::style::{STRONG, styled};
 
-/// What an operation may change without another approval; so the operator has it.
-const NOT_BOUND: [&str; 3] = ["cancel", "approvals", "ttlAfterFinished"];
 /// As many lines of the spec are shown.
 const LINES: usize = 60;
 /// Digits of a digest.
@@ -132,9 +130,7 @@ fn to_approve(message: &str) -> Option<(&str, &str, &str)> {
 /// Of everything that an operation asks for, as the operator counts it: so nobody signs what was not shown.
 fn operation_digest(data: &Value) -> Option<String> {
     let spec: OperationSpec = serde_json::from_value(data.get("spec")?.clone()).ok()?;
-    let mut spec = serde_json::to_value(spec).ok()?;
-    spec.as_object_mut()?.retain(|name, _| !NOT_BOUND.contains(&name.as_str()));
-    Some(digest_of(&spec))
+    Some(digest_of(&spec.approved_content()))
 }
 
 #[cfg(test)]

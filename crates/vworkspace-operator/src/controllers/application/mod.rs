@@ -12,6 +12,7 @@ mod inline_secrets;
 mod leftovers;
 mod observe;
 mod polls;
+mod restoring;
 mod temporary_watches;
 
 use conditions::{Kind, Severity};

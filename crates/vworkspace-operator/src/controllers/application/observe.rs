@@ -11,11 +11,11 @@ use operator_kit::{Found, ObjectKey, Refusal, Sight, TemporaryWatch, View, decod
 use vworkspace_api::application_instance::{
     ApplicationInstance, Chart, ChartSource, ChartSourceKind, ReadinessCheck, Ready,
 };
-use vworkspace_api::operation::{Accepted, Blocked, Operation, OperationType};
 
 use super::children::FluxSpecs;
 use super::leftovers::Leftovers;
 use super::polls::readiness::{Checked, ReadinessPoll};
+use super::restoring::{self, Restoring};
 use super::{Applications, CATALOG_POLICY, INSTANCE_LABEL, Kinds, OWNER_LABEL, children, temporary_watches};
 use crate::controllers::application::polls::chart_archive::{ArtifactRef, ChartFacts};
 use crate::controllers::application::polls::probe::{Check, destination};
@@ -84,13 +84,6 @@ impl<K> Seen<K> {
             Seen::NotYet => None,
         }
     }
-}
-
-/// An operation that wants the instance to be left alone.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Restoring {
-    pub(crate) name: String,
-    pub(crate) uid: String,
 }
 
 /// Another instance that must be ready first.
@@ -195,7 +188,7 @@ pub(super) fn world(app: &ApplicationInstance, view: &View<'_>, controller: &App
         cluster: view.cluster.to_owned(),
         policy: catalog_policy(view.caches.find(kinds.policy, &policy)),
         dependencies: dependencies(app, view, kinds, &namespace),
-        restoring: restoring(app, view, kinds),
+        restoring: restoring::of(app, view.caches, kinds.operations),
         ingresses: view.caches.named(kinds.ingresses, &key),
         certificates: view.caches.named(kinds.certificates, &key),
         external_secrets: promised(view, kinds, &key),
@@ -212,43 +205,6 @@ pub(super) fn world(app: &ApplicationInstance, view: &View<'_>, controller: &App
         services,
         release,
     }
-}
-
-/// Of several the one that runs, or else the one that will be next.
-fn restoring(app: &ApplicationInstance, view: &View<'_>, kinds: &Kinds) -> Option<Restoring> {
-    let own = ObjectKey::of_meta(&app.metadata);
-    let found = view.caches.named(kinds.operations, &own);
-    let readable = match &found {
-        Found::Objects(operations) => operations.len(),
-        Found::NotYet | Found::Unlisted(_) | Found::NotInstalled => 0,
-    };
-    let is_all = matches!(found, Found::Objects(_))
-        && readable == view.caches.keys_named(kinds.operations, &own).len();
-    let paused_for = app.status.as_ref().and_then(|status| status.paused_for.clone());
-    // What cannot be read ends no pause.
-    let as_before = || Some(Restoring { name: "that cannot be read".to_owned(), uid: paused_for.clone()? });
-    let at_work = restore_at_work(found.objects());
-    at_work.or_else(|| as_before().filter(|_| !is_all))
-}
-
-fn restore_at_work(operations: &[Operation]) -> Option<Restoring> {
-    let next =
-        operations.iter().filter(|operation| is_restore_at_work(operation)).min_by_key(|operation| {
-            let created = operation.metadata.creation_timestamp.as_ref().map(|time| time.0);
-            let is_next = operation.status.as_ref().is_none_or(|status| status.engine_ref.is_none());
-            (is_next, created, operation.uid())
-        })?;
-    Some(Restoring { name: next.name_any(), uid: next.uid()? })
-}
-
-/// Whether nothing but the instance is in its way, or it has begun.
-fn is_restore_at_work(operation: &Operation) -> bool {
-    let Some(status) = operation.status.as_ref() else { return false };
-    let is_open = status.phase.is_some_and(|phase| !phase.is_final());
-    let is_accepted = status.conditions.read() == Some(Accepted::AdmissionPassed);
-    let is_free = matches!(status.conditions.read(), Some(Blocked::NotBlocked | Blocked::Unblocked));
-    let has_begun = status.engine_ref.is_some();
-    operation.spec.type_ == OperationType::Restore && is_open && (has_begun || is_accepted && is_free)
 }
 
 enum Wanted {

@@ -13,7 +13,8 @@ use vworkspace_api::application_instance::{
 use super::quoting::said;
 use super::status::{Rule, rule};
 use crate::controllers::application::children;
-use crate::controllers::application::observe::{Restoring, World};
+use crate::controllers::application::observe::World;
+use crate::controllers::application::restoring::Restoring;
 use crate::external::flux::HelmRelease;
 use crate::policy::windows::{self, State};
 

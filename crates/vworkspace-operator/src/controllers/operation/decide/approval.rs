@@ -4,15 +4,12 @@ use agent_protocol::{Expected, Refused, digest_of};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::{Resource, ResourceExt};
-use serde_json::Value;
 use vworkspace_api::operation::{ApprovedOperation, Operation};
 
 use super::Rules;
 
 /// How claims of the older form begin.
 const VWS1: &str = "vws1.";
-/// What may be changed without asking again.
-const NOT_BOUND: [&str; 3] = ["cancel", "approvals", "ttlAfterFinished"];
 
 /// Whether an operation may start.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,7 +26,7 @@ pub(super) fn of(operation: &Operation, cluster: &str, rules: &Rules, now: Times
     if !operation.spec.needs_approval() {
         return Approval::NotNeeded;
     }
-    let digest = digest(operation);
+    let digest = digest_of(&operation.spec.approved_content());
     match accepted(operation, &digest, cluster, rules, now) {
         Ok(approved) => Approval::Accepted(approved),
         Err(refused) => Approval::Missing(format!(
@@ -38,15 +35,6 @@ pub(super) fn of(operation: &Operation, cluster: &str, rules: &Rules, now: Times
             operation.uid().unwrap_or_default(),
         )),
     }
-}
-
-/// Of everything that is asked for.
-fn digest(operation: &Operation) -> String {
-    let mut spec = serde_json::to_value(&operation.spec).unwrap_or_default();
-    if let Value::Object(fields) = &mut spec {
-        fields.retain(|name, _| !NOT_BOUND.contains(&name.as_str()));
-    }
-    digest_of(&spec)
 }
 
 /// An operation starts once, and a claim is about one operation: so it counts once.

@@ -386,8 +386,7 @@ fn place<'a>(
 }
 
 fn has_started(operation: &Operation, engine: Option<&dyn Engine>) -> bool {
-    let is_recorded = operation.status.as_ref().is_some_and(|status| status.engine_ref.is_some());
-    is_recorded || engine.is_some_and(|engine| engine.state() != State::NotStarted)
+    status::has_started(operation) || engine.is_some_and(|engine| engine.state() != State::NotStarted)
 }
 
 /// The newest operation that asks for the same and has not started either.

@@ -4,7 +4,8 @@ use serde_json::json;
 use vworkspace_api::application_instance::Suspended;
 
 use super::*;
-use crate::controllers::application::observe::{Dependency, Restoring};
+use crate::controllers::application::observe::Dependency;
+use crate::controllers::application::restoring::Restoring;
 
 #[test]
 fn a_change_waits_inside_a_window_and_the_plan_wakes_when_it_closes() {
