@@ -27,8 +27,9 @@ nothing. A Backup is never changed: it has no status of its own that a change co
 - apiGroups: [velero.io]
   resources: [deletebackuprequests]
   verbs: [list, watch, create]
+# What was copied of volumes is watched once, at the end of a backup.
 - apiGroups: [velero.io]
-  resources: [backupstoragelocations]
+  resources: [backupstoragelocations, podvolumebackups]
   verbs: [list, watch]
 {{- end }}
 
@@ -92,9 +93,17 @@ may read them.
 - apiGroups: [""]
   resources: [pods]
   verbs: [list, watch]
+# spec.policy.captureLogs of an operation.
+- apiGroups: [""]
+  resources: [pods/log]
+  verbs: [get]
 - apiGroups: [""]
   resources: [serviceaccounts]
+  {{- if .Values.operations.createServiceAccount }}
   verbs: [list, watch, create]
+  {{- else }}
+  verbs: [list, watch]
+  {{- end }}
 - apiGroups: [cert-manager.io]
   resources: [certificates]
   verbs: [list, watch]

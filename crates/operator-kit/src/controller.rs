@@ -8,11 +8,12 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use kube::Resource;
 use kube::api::{DynamicObject, ObjectMeta};
 use kube::core::{ApiResource, ClusterResourceScope};
+use kube::{Client, Resource};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use tracing::{Span, info_span};
 
 use crate::act::Refusal;
 use crate::cache::incoming::Incoming;
@@ -21,7 +22,7 @@ use crate::driver::Trigger;
 use crate::object::{ObjectKey, plural_name, resource_of};
 use crate::ownership::Ownership;
 use crate::plan::Plan;
-use crate::poll::{Poll, Polled, Polls};
+use crate::poll::{DeclaredPolls, Poll, Polled, Polls};
 use crate::selection::Selection;
 use crate::temporary_watch::{TemporaryWatch, TemporaryWatches};
 
@@ -45,6 +46,11 @@ pub trait Controller: Send + Sync + 'static {
     /// What it says. It needs a field `sequence` (a whole number), in the schema too: the kit counts the writes there that
     /// change more than messages.
     type Status: Serialize + DeserializeOwned + Send + Sync;
+
+    /// The span of one reconcile: each of its log lines carries these fields.
+    fn span(object: &ObjectKey, reconcile_id: &str) -> Span {
+        info_span!("reconcile", controller = Self::NAME, %object, reconcile_id)
+    }
 
     /// The world as the caches show it.
     fn observe(&self, object: &Self::Object, view: &View<'_>) -> Self::World;
@@ -136,7 +142,7 @@ impl View<'_> {
 #[derive(Debug)]
 pub struct Watches {
     pub(crate) kinds: Vec<Watch>,
-    pub(crate) polls: Polls,
+    pub(crate) polls: DeclaredPolls,
     /// What is wrong with the declarations: an operator with any does not start.
     pub(crate) mistakes: Vec<String>,
 }
@@ -204,8 +210,8 @@ pub type Names = fn(&DynamicObject) -> Vec<ObjectKey>;
 
 impl Watches {
     /// Those of a controller for `K`.
-    pub(crate) fn of<K: Resource<DynamicType = (), Scope: 'static>>(polls: Polls) -> Self {
-        let mut watches = Self { kinds: Vec::new(), polls, mistakes: Vec::new() };
+    pub(crate) fn of<K: Resource<DynamicType = (), Scope: 'static>>() -> Self {
+        let mut watches = Self { kinds: Vec::new(), polls: DeclaredPolls::default(), mistakes: Vec::new() };
         watches.add::<K>(Selection::all(), Concerns::Itself);
         watches
     }
@@ -281,11 +287,14 @@ impl Watches {
     }
 
     /// Polls of type `P`, which are asked with this context.
-    pub fn polls<P: Poll>(&mut self, context: P::Context) -> Polled<P> {
-        if self.polls.is_declared::<P>() {
+    pub fn polls<P: Poll>(
+        &mut self,
+        context: impl FnOnce(&Client) -> P::Context + Send + 'static,
+    ) -> Polled<P> {
+        if self.polls.has::<P>() {
             self.mistakes.push(format!("polls of type {} are declared twice", type_name::<P>()));
         }
-        self.polls.declare(context)
+        self.polls.add(context)
     }
 
     fn add<K: Resource<DynamicType = (), Scope: 'static>>(
@@ -350,11 +359,9 @@ fn named_by(label: &str, seen: &ObjectMeta) -> Option<ObjectKey> {
 mod tests {
     use super::*;
     use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
-    use tokio::sync::mpsc;
 
     fn watches() -> Watches {
-        let (triggers, _) = mpsc::unbounded_channel();
-        Watches::of::<ConfigMap>(Polls::new(triggers))
+        Watches::of::<ConfigMap>()
     }
 
     fn by_name(object: &DynamicObject) -> Vec<ObjectKey> {

@@ -15,7 +15,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
-use tracing::{Instrument, debug, error, info_span, warn};
+use tracing::{Instrument, debug, error, warn};
 
 use crate::act::{Actor, Outcome, Request};
 use crate::backoff;
@@ -191,7 +191,7 @@ impl<C: Controller> Driver<C> {
                 memory.expectations.extend(others);
             }
             let (driver, object, id) = (Arc::clone(self), key.clone(), reconcile_id());
-            let span = info_span!("reconcile", controller = C::NAME, object = %key, reconcile_id = id);
+            let span = C::span(&key, &id);
             let reconcile = async move { driver.run_reconcile(object, memory, &id, term_began).await };
             let task = desk.running.spawn(reconcile.instrument(span));
             desk.jobs.insert(task.id(), Job { key, lane, awaited });

@@ -27,7 +27,6 @@ use crate::driver::{Driver, Shared, Trigger};
 use crate::election::{Election, Term};
 use crate::metrics::{Metrics, Register};
 use crate::object::{plural_name, resource_of};
-use crate::poll::Polls;
 use crate::product::Product;
 use crate::selection::Selection;
 use crate::serve::{self, Health};
@@ -160,7 +159,7 @@ impl Operator {
     #[must_use]
     pub fn with<C: Controller>(mut self, make: impl FnOnce(&mut Watches) -> C) -> Self {
         let (sender, triggers) = mpsc::unbounded_channel();
-        let mut watches = Watches::of::<C::Object>(Polls::new(sender.clone()));
+        let mut watches = Watches::of::<C::Object>();
         let controller = make(&mut watches);
         let Watches { kinds, polls, mistakes } = watches;
         self.mistakes.extend(mistakes.into_iter().map(|mistake| format!("{}: {mistake}", C::NAME)));
@@ -194,6 +193,7 @@ impl Operator {
                 },
                 term: shared.term.clone(),
             };
+            let polls = polls.begin(client, sender.clone());
             let temporary_watches = TemporaryWatches::new(client.clone(), sender);
             let own = caches.written(&resource_of::<C::Object>()).cloned();
             Box::pin(async move {

@@ -1,6 +1,6 @@
 //! Questions that no watch answers: asked beside the reconciles, again and again if need be, while some plan wants them.
 
-use std::any::Any;
+use std::any::{Any, TypeId};
 use std::collections::HashMap;
 use std::fmt::{self, Debug, Formatter};
 use std::hash::Hash;
@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::FutureExt;
+use kube::Client;
 use tokio::sync::{Semaphore, SemaphorePermit, mpsc};
 use tokio::time::sleep;
 use tokio_util::task::AbortOnDropHandle;
@@ -94,6 +95,44 @@ impl<P> Clone for Polled<P> {
 
 impl<P> Copy for Polled<P> {}
 
+/// The types of polls that a controller will ask, before there is anything to ask them with.
+#[derive(Default)]
+pub(crate) struct DeclaredPolls(Vec<(TypeId, Begin)>);
+
+type Begin = Box<dyn FnOnce(&mut Polls, &Client) + Send>;
+
+impl Debug for DeclaredPolls {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DeclaredPolls").field("types", &self.0.len()).finish_non_exhaustive()
+    }
+}
+
+impl DeclaredPolls {
+    pub(crate) fn has<P: Poll>(&self) -> bool {
+        self.0.iter().any(|(known, _)| *known == TypeId::of::<P>())
+    }
+
+    pub(crate) fn add<P: Poll>(
+        &mut self,
+        context: impl FnOnce(&Client) -> P::Context + Send + 'static,
+    ) -> Polled<P> {
+        let begin: Begin = Box::new(move |polls, client| {
+            polls.declare::<P>(context(client));
+        });
+        self.0.push((TypeId::of::<P>(), begin));
+        Polled { place: self.0.len() - 1, poll: PhantomData }
+    }
+
+    /// From now on they can be asked.
+    pub(crate) fn begin(self, client: &Client, triggers: mpsc::UnboundedSender<Trigger>) -> Polls {
+        let mut polls = Polls::new(triggers);
+        for (_, begin) in self.0 {
+            begin(&mut polls, client);
+        }
+        polls
+    }
+}
+
 /// All polls of one controller.
 pub(crate) struct Polls {
     triggers: mpsc::UnboundedSender<Trigger>,
@@ -107,15 +146,11 @@ impl Debug for Polls {
 }
 
 impl Polls {
-    pub(crate) fn new(triggers: mpsc::UnboundedSender<Trigger>) -> Self {
+    fn new(triggers: mpsc::UnboundedSender<Trigger>) -> Self {
         Self { triggers, types: Vec::new() }
     }
 
-    pub(crate) fn is_declared<P: Poll>(&self) -> bool {
-        self.types.iter().any(|known| (&**known as &dyn Any).is::<Running<P>>())
-    }
-
-    pub(crate) fn declare<P: Poll>(&mut self, context: P::Context) -> Polled<P> {
+    fn declare<P: Poll>(&mut self, context: P::Context) -> Polled<P> {
         self.types.push(Box::new(Running::<P>::new(context, self.triggers.clone())));
         Polled { place: self.types.len() - 1, poll: PhantomData }
     }

@@ -224,11 +224,9 @@ pub fn decode<K: DeserializeOwned>(object: &DynamicObject) -> Result<K, serde_js
 mod tests {
     use super::*;
     use crate::controller::Watches;
-    use crate::poll::Polls;
     use crate::selection::Selection;
     use k8s_openapi::api::core::v1::{ConfigMap, Secret};
     use serde_json::json;
-    use tokio::sync::mpsc;
 
     /// A copy with this object in it.
     fn cache(name: &str) -> Arc<KindCache> {
@@ -243,8 +241,7 @@ mod tests {
     }
 
     fn watches() -> Watches {
-        let (triggers, _) = mpsc::unbounded_channel();
-        Watches::of::<Secret>(Polls::new(triggers))
+        Watches::of::<Secret>()
     }
 
     #[test]

@@ -115,6 +115,29 @@ pub(crate) struct LocationStatus {
     pub(crate) last_validation_time: Option<Time>,
 }
 
+/// What Velero copied of one volume for a backup.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+pub(crate) struct PodVolumeBackup {
+    pub(crate) metadata: ObjectMeta,
+    #[serde(default)]
+    pub(crate) status: PodVolumeBackupStatus,
+}
+
+foreign_kind!(PodVolumeBackup, "PodVolumeBackup", "podvolumebackups", "velero.io", "v1");
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub(crate) struct PodVolumeBackupStatus {
+    #[serde(deserialize_with = "nothing_if_null")]
+    pub(crate) progress: VolumeProgress,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct VolumeProgress {
+    pub(crate) bytes_done: Option<u64>,
+}
+
 /// Asks Velero to remove a backup, with what is stored of it.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 pub(crate) struct DeleteBackupRequest {

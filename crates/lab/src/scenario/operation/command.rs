@@ -28,7 +28,10 @@ async fn run(ground: &Ground) -> Result<()> {
 }
 
 async fn succeeds(ground: &Ground) -> Result<()> {
-    let check = command(ground, "check", "id -u; touch /tmp/x; exit 0").applied().await?;
+    let check = command(ground, "check", "id -u; touch /tmp/x; echo token=abc; exit 0")
+        .with("policy: {captureLogs: true}")
+        .applied()
+        .await?;
     check
         .says_all(&[
             ("Accepted", "True/AdmissionPassed"),
@@ -43,6 +46,8 @@ async fn succeeds(ground: &Ground) -> Result<()> {
     check.plugin_status("Current").await?;
     let ended = check.read().await?;
     ensure!(*at(&ended, "/status/outputs/exitCode") == 0, "outputs: {}", at(&ended, "/status/outputs"));
+    let lines = at(&ended, "/status/outputs/lastLines");
+    ensure!(*lines == json!(["65532", "token=***"]), "the last lines of the log are others: {lines}");
     ensure!(
         text_at(&ended.data, "/status/logsRef/kind") == "Pod",
         "logsRef: {}",

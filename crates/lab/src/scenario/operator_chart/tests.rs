@@ -135,6 +135,22 @@ fn with_a_list_of_namespaces_only_what_must_outlive_them_is_cluster_wide() {
 }
 
 #[test]
+fn accounts_are_made_for_commands_only_if_that_is_allowed() {
+    for (values, verbs) in [
+        ("{}", json!(["list", "watch", "create"])),
+        ("operations: {createServiceAccount: false}", json!(["list", "watch"])),
+    ] {
+        let Some(objects) = rendered(values) else { return };
+        let role = of_kind(&objects, "ClusterRole")
+            .into_iter()
+            .find(|role| role["metadata"]["name"] == "vworkspace-app-operator-here");
+        let role = role.expect("the operator's ClusterRole");
+        let [rule] = rules_about(role, "serviceaccounts")[..] else { panic!("{role}") };
+        assert_eq!(rule["verbs"], verbs, "{values}");
+    }
+}
+
+#[test]
 fn who_edits_a_namespace_may_write_instances_only_if_that_is_asked_for() {
     let aggregated = |values: &str| -> Option<[Vec<String>; 2]> {
         let objects = rendered(values)?;

@@ -128,8 +128,8 @@ impl Kinds {
             policy: watches.for_all(Selection::named(CATALOG_POLICY).within(namespace)),
             operations: watches
                 .mapped(Selection::all(), |seen, _| restore_target(seen).into_iter().collect()),
-            readiness: watches.polls(()),
-            charts: watches.polls(()),
+            readiness: watches.polls(|_| ()),
+            charts: watches.polls(|_| ()),
         };
         watches.found_by(kinds.instances, dependencies);
         watches.found_by(kinds.drift_events, involved);

@@ -15,9 +15,10 @@ use k8s_openapi::api::core::v1::{Pod, ServiceAccount};
 use kube::ResourceExt;
 use kube::api::DynamicObject;
 use operator_kit::{
-    Controller, LaneOf, ObjectKey, Ownership, Plan, Selection, Unreadable, View, Watched, Watches,
+    Controller, LaneOf, ObjectKey, Ownership, Plan, Polled, Selection, Unreadable, View, Watched, Watches,
 };
 use serde_json::Value;
+use tracing::{Span, field, info_span};
 use vworkspace_api::application_instance::ApplicationInstance;
 use vworkspace_api::operation::{Operation, OperationStatus, RUNNER};
 
@@ -25,6 +26,7 @@ use crate::external::velero::{Backup, BackupStorageLocation, DeleteBackupRequest
 pub(crate) use decide::Rules;
 #[cfg(test)]
 pub(crate) use decide::precedence;
+use engines::job::LogPoll;
 use engines::velero;
 pub(crate) use metrics::Metrics;
 use observe::World;
@@ -51,6 +53,8 @@ struct Kinds {
     jobs: Watched<Job>,
     /// What it runs in.
     pods: Watched<Pod>,
+    /// What it prints.
+    logs: Polled<LogPoll>,
     /// In whose name.
     runners: Watched<ServiceAccount>,
     velero: Velero,
@@ -100,6 +104,7 @@ impl Kinds {
             }),
             jobs: watches.owned(Operations::OWNERSHIP),
             pods: watches.owned(Operations::OWNERSHIP),
+            logs: watches.polls(Clone::clone),
             // Whether it is there is asked when it is needed.
             runners: watches.mapped(Selection::named(RUNNER), |_, _| Vec::new()),
             velero: Velero::declare(watches, operations, velero_namespace),
@@ -127,6 +132,10 @@ impl Controller for Operations {
     type Object = Operation;
     type World = World;
     type Status = OperationStatus;
+
+    fn span(object: &ObjectKey, reconcile_id: &str) -> Span {
+        info_span!("reconcile", controller = Self::NAME, %object, reconcile_id, operation_id = field::Empty)
+    }
 
     fn observe(&self, operation: &Operation, view: &View<'_>) -> World {
         observe::world(operation, view, &self.kinds)

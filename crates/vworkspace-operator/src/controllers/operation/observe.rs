@@ -1,11 +1,15 @@
 //! What the controller looks at for one operation.
 
+use std::sync::Arc;
+
 use k8s_openapi::api::core::v1::Namespace;
+use kube::api::DynamicObject;
 use kube::{Resource, ResourceExt};
 use operator_kit::{
     Caches, Cause, Deed, Found, ObjectKey, Refusal, Selection, Sight, TemporaryWatch, View, Watched, decode,
 };
 use serde::de::DeserializeOwned;
+use tracing::Span;
 use vworkspace_api::application_instance::{ApplicationInstance, Mode};
 use vworkspace_api::operation::{BackupParameters, Operation, OperationType, Request, RestoreParameters};
 
@@ -52,6 +56,7 @@ pub(crate) enum AllowedTypes {
 }
 
 pub(super) fn world(operation: &Operation, view: &View<'_>, kinds: &Kinds) -> World {
+    Span::current().record("operation_id", operation.uid());
     let namespace = operation.namespace().unwrap_or_default();
     let target = ObjectKey::namespaced(&namespace, &operation.spec.target_ref.name);
     let others = match view.caches.named(kinds.operations, &target) {
@@ -80,7 +85,7 @@ pub(super) fn namespace_watch(operation: &Operation) -> TemporaryWatch {
     TemporaryWatch::of::<Namespace>(Selection::named(&namespace).metadata_only())
 }
 
-fn is_ending<O: AsRef<kube::api::DynamicObject>>(namespaces: &Found<O>) -> bool {
+fn is_ending<O: AsRef<DynamicObject>>(namespaces: &Found<O>) -> bool {
     let namespace = namespaces.objects().first();
     namespace.is_some_and(|known| known.as_ref().metadata.deletion_timestamp.is_some())
 }
@@ -96,7 +101,7 @@ impl AllowedTypes {
     }
 }
 
-fn allowed_types<O: AsRef<kube::api::DynamicObject>>(found: &Found<O>) -> AllowedTypes {
+fn allowed_types<O: AsRef<DynamicObject>>(found: &Found<O>) -> AllowedTypes {
     match found {
         Found::NotYet => AllowedTypes::NotYet,
         Found::Unlisted(why) => AllowedTypes::Unknown(why.clone()),
@@ -125,7 +130,7 @@ fn engine(
         Request::RunCommand(parameters) => {
             let (namespace, uid) = (operation.namespace().unwrap_or_default(), operation.uid());
             let pods = ObjectKey::namespaced(&namespace, uid.as_deref().unwrap_or_default());
-            Ok(Box::new(job::Run {
+            let mut run = job::Run {
                 parameters,
                 job: child(caches, kinds.jobs, &job::key(operation), operation),
                 pods: caches.named(kinds.pods, &pods).objects().to_vec(),
@@ -133,11 +138,19 @@ fn engine(
                     caches.find(kinds.runners, &job::runner_key(operation)),
                     Sight::Absent
                 ),
-                captures_logs: operation.spec.policy.capture_logs,
-            }))
+                log: if operation.spec.policy.capture_logs { job::Log::Unread } else { job::Log::Unwanted },
+            };
+            if let Some(lines) = run.log_poll().and_then(|poll| view.answer(kinds.logs, &poll)) {
+                run.log = job::Log::Read(lines);
+            }
+            Ok(Box::new(run))
         }
         Request::Backup(parameters) => {
-            Ok(Box::new(backup(operation, parameters, caches, refusals, &kinds.velero)))
+            let mut work = backup(operation, parameters, caches, refusals, &kinds.velero);
+            if let Some(watch) = work.volumes_watch() {
+                work.volumes = typed(view.find(&watch));
+            }
+            Ok(Box::new(work))
         }
         Request::Restore(parameters) => {
             let lacks_pause = lacks_pause(operation, target);
@@ -167,6 +180,19 @@ fn backup(
         backup,
         locations: locations(caches, velero),
         removal: child(caches, velero.removals, &removal, operation),
+        volumes: Found::NotYet,
+    }
+}
+
+/// Those that can be read as what they should be.
+fn typed<K: DeserializeOwned>(found: Found<Arc<DynamicObject>>) -> Found<K> {
+    match found {
+        Found::Objects(objects) => {
+            Found::Objects(objects.iter().filter_map(|object| decode(object).ok()).collect())
+        }
+        Found::NotYet => Found::NotYet,
+        Found::Unlisted(why) => Found::Unlisted(why),
+        Found::NotInstalled => Found::NotInstalled,
     }
 }
 

@@ -56,6 +56,7 @@ pub(super) fn plan(
         patches,
         deletions,
         temporary_watches,
+        polls: world.engine.as_ref().map(|engine| engine.polls()).unwrap_or_default(),
         requeue_at: requeue_at.filter(|at| *at > now),
         ..Plan::only_status(Finalizer::Hold, status)
     }

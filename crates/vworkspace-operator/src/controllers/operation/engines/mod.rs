@@ -6,7 +6,7 @@ pub(crate) mod job;
 pub(crate) mod velero;
 
 use jiff::Timestamp;
-use operator_kit::{Child, Deletion, Patch, TemporaryWatch};
+use operator_kit::{AnyPoll, Child, Deletion, Patch, TemporaryWatch};
 use serde_json::{Map, Value};
 use vworkspace_api::operation::{EngineRef, Failed, LogsRef, Operation};
 
@@ -54,6 +54,11 @@ pub(crate) trait Engine: Send + Sync {
         Vec::new()
     }
 
+    /// What has to be asked to know how it ended, and cannot be watched.
+    fn polls(&self) -> Vec<AnyPoll> {
+        Vec::new()
+    }
+
     /// How far it has come.
     fn state(&self) -> State;
 
@@ -92,7 +97,7 @@ pub(crate) enum Permission {
 pub(crate) enum State {
     /// There is nothing of it.
     NotStarted,
-    /// Whether there is something cannot be seen; why.
+    /// How far it is cannot be seen, or not yet; why.
     Unknown(String),
     /// It has been given the work and has not begun.
     Waiting(Progress),

@@ -1,5 +1,6 @@
 //! `job`: one command in one pod, run by a Job of Kubernetes.
 
+mod log;
 mod shape;
 mod state;
 
@@ -10,10 +11,11 @@ use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{Pod, ServiceAccount};
 use kube::ResourceExt;
 use kube::api::ObjectMeta;
-use operator_kit::{Child, Deletion, Dependents, ObjectKey, Sight};
+use operator_kit::{AnyPoll, Child, Deletion, Dependents, ObjectKey, Sight};
 use vworkspace_api::operation::{EngineRef, Operation, RunCommandParameters};
 
 use super::{Engine, State, Stop};
+pub(crate) use log::{LastLines, LogPoll};
 
 /// In whose name commands run.
 const RUNNER: &str = vworkspace_api::operation::RUNNER;
@@ -29,8 +31,27 @@ pub(crate) struct Run {
     pub(crate) pods: Vec<Pod>,
     /// Whether the account that the pod runs under has to be made.
     pub(crate) lacks_runner: bool,
-    /// Whether the last lines of the log are wanted.
-    pub(crate) captures_logs: bool,
+    /// What is known of its log.
+    pub(crate) log: Log,
+}
+
+/// What is known of the log of a command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Log {
+    /// Nobody wants to know.
+    Unwanted,
+    /// It has not been read.
+    Unread,
+    /// Its last lines, or why they could not be read.
+    Read(LastLines),
+}
+
+impl Run {
+    /// What asks for the log, once there is nothing to come.
+    pub(crate) fn log_poll(&self) -> Option<LogPoll> {
+        let job = self.job.present().filter(|_| self.log != Log::Unwanted)?;
+        state::ended_pod(job, &self.pods)
+    }
 }
 
 /// The Job of an operation: no other operation has the same name for its own, not even a namesake that comes after it.
@@ -62,11 +83,15 @@ impl Engine for Run {
         self.lacks_runner.then(|| Child::of(&runner(operation))).into_iter().collect()
     }
 
+    fn polls(&self) -> Vec<AnyPoll> {
+        self.log_poll().map(AnyPoll::from).into_iter().collect()
+    }
+
     fn state(&self) -> State {
         match &self.job {
             Sight::Absent | Sight::NotInstalled => state::of_orphans(&self.pods).unwrap_or(State::NotStarted),
             Sight::Unknown(why) | Sight::Unreadable(why) => State::Unknown(why.clone()),
-            Sight::Present(job) => state::of(job, &self.pods, self.captures_logs),
+            Sight::Present(job) => state::of(job, &self.pods, &self.log),
         }
     }
 

@@ -40,7 +40,7 @@ pub(super) fn job(operation: &Operation, parameters: &RunCommandParameters, key:
             active_deadline_seconds: parameters.active_deadline_seconds,
             template: PodTemplateSpec {
                 metadata: Some(ObjectMeta { labels: Some(labels), ..ObjectMeta::default() }),
-                spec: Some(pod(operation, parameters)),
+                spec: Some(pod(parameters)),
             },
             ..JobSpec::default()
         }),
@@ -48,7 +48,7 @@ pub(super) fn job(operation: &Operation, parameters: &RunCommandParameters, key:
     }
 }
 
-fn pod(operation: &Operation, parameters: &RunCommandParameters) -> PodSpec {
+fn pod(parameters: &RunCommandParameters) -> PodSpec {
     let list = |list: &Vec<String>| (!list.is_empty()).then(|| list.clone());
     PodSpec {
         restart_policy: Some("Never".to_owned()),
@@ -71,12 +71,6 @@ fn pod(operation: &Operation, parameters: &RunCommandParameters) -> PodSpec {
             args: list(&parameters.args),
             env: (!parameters.env.is_empty()).then(|| parameters.env.clone()),
             resources: parameters.resources.clone(),
-            // The last lines of a log may tell what nobody should read: only if they are asked for.
-            termination_message_policy: operation
-                .spec
-                .policy
-                .capture_logs
-                .then(|| "FallbackToLogsOnError".to_owned()),
             volume_mounts: Some(vec![VolumeMount {
                 name: SCRATCH.to_owned(),
                 mount_path: format!("/{SCRATCH}"),

@@ -7,8 +7,8 @@ use operator_kit::{Quotes, redact};
 use serde_json::{Map, Value};
 use vworkspace_api::operation::{Failed, LogsRef};
 
-use super::created;
 use super::shape::CONTAINER;
+use super::{Log, LogPoll, created};
 use crate::controllers::operation::engines::{Ending, Outcome, Progress, State};
 
 /// The Job's own words for why it failed.
@@ -23,16 +23,25 @@ pub(super) fn of_orphans(pods: &[Pod]) -> Option<State> {
     Some(State::Running(Progress { made, since: made, message, ..Progress::default() }))
 }
 
-pub(super) fn of(job: &Job, pods: &[Pod], captures_logs: bool) -> State {
-    let own: Vec<&Pod> = pods.iter().filter(|pod| is_of(pod, job)).collect();
-    let pod = latest(&own);
-    let ending = |pod, outcome, message, end| ending(job, pod, outcome, message, end, captures_logs);
-    if let Some(complete) = condition(job, "Complete").filter(|complete| is_own_end(job, complete)) {
+/// The pod whose log tells how the last attempt of a Job that is over went.
+pub(super) fn ended_pod(job: &Job, pods: &[Pod]) -> Option<LogPoll> {
+    let is_over = ["Complete", "Failed"].iter().any(|type_| own_end(job, type_).is_some());
+    let pod = latest(job, pods).filter(|pod| is_over && terminated(pod).is_some())?;
+    Some(LogPoll { namespace: pod.namespace()?, pod: pod.name_any() })
+}
+
+pub(super) fn of(job: &Job, pods: &[Pod], log: &Log) -> State {
+    let pod = latest(job, pods);
+    if *log == Log::Unread && ended_pod(job, pods).is_some() {
+        return State::Unknown("the log of its pod is being read".to_owned());
+    }
+    let ending = |pod, outcome, message, end| ending(job, pod, outcome, message, end, log);
+    if let Some(complete) = own_end(job, "Complete") {
         let message = format!("Job {} has completed.", job.name_any());
         return State::Ended(ending(pod, Outcome::Succeeded, message, complete));
     }
     // `FailureTarget` comes before it: the outcome is known, and pods may still run.
-    if let Some(failed) = condition(job, "Failed").filter(|failed| is_own_end(job, failed)) {
+    if let Some(failed) = own_end(job, "Failed") {
         let reason = match failed.reason.as_deref() {
             Some(BACKOFF) => Failed::JobFailedBackoffExceeded,
             Some(DEADLINE) => Failed::Timeout,
@@ -73,10 +82,13 @@ fn condition<'a>(job: &'a Job, type_: &str) -> Option<&'a JobCondition> {
     conditions.iter().find(|condition| condition.type_ == type_ && condition.status == "True")
 }
 
-/// What a Job says of itself after somebody has deleted it follows from the deletion.
-fn is_own_end(job: &Job, end: &JobCondition) -> bool {
-    let at = end.last_transition_time.as_ref().map(|time| time.0);
-    job.metadata.deletion_timestamp.as_ref().is_none_or(|deleted| at.is_some_and(|at| at < deleted.0))
+/// How a Job ended by itself. What it says after somebody has deleted it follows from the deletion.
+fn own_end<'a>(job: &'a Job, type_: &str) -> Option<&'a JobCondition> {
+    let deleted = job.metadata.deletion_timestamp.as_ref();
+    condition(job, type_).filter(|end| {
+        let at = end.last_transition_time.as_ref().map(|time| time.0);
+        deleted.is_none_or(|deleted| at.is_some_and(|at| at < deleted.0))
+    })
 }
 
 /// Anybody can put our label on a pod.
@@ -86,8 +98,10 @@ fn is_of(pod: &Pod, job: &Job) -> bool {
 }
 
 /// The pod of the last attempt.
-fn latest<'a>(pods: &[&'a Pod]) -> Option<&'a Pod> {
-    pods.iter().copied().max_by_key(|pod| pod.metadata.creation_timestamp.as_ref().map(|time| time.0))
+fn latest<'a>(job: &Job, pods: &'a [Pod]) -> Option<&'a Pod> {
+    pods.iter()
+        .filter(|pod| is_of(pod, job))
+        .max_by_key(|pod| pod.metadata.creation_timestamp.as_ref().map(|time| time.0))
 }
 
 fn phase(pod: &Pod) -> Option<&str> {
@@ -155,17 +169,21 @@ fn ending(
     outcome: Outcome,
     message: String,
     end: &JobCondition,
-    captures_logs: bool,
+    log: &Log,
 ) -> Ending {
     let mut outputs = Map::from_iter([("jobName".to_owned(), Value::from(job.name_any()))]);
     let ended = pod.and_then(terminated);
     outputs.extend(ended.map(|ended| ("exitCode".to_owned(), Value::from(ended.exit_code))));
-    // A command may leave a message without being asked for one.
-    let lines = ended
-        .filter(|_| captures_logs)
-        .and_then(|ended| ended.message.as_deref())
-        .filter(|lines| !lines.trim().is_empty());
-    outputs.extend(lines.map(|lines| ("lastLines".to_owned(), Value::from(redacted_lines(lines)))));
+    let message = match (log, pod) {
+        (Log::Read(Ok(lines)), _) => {
+            outputs.insert("lastLines".to_owned(), Value::from(lines.clone()));
+            message
+        }
+        (Log::Read(Err(why)), Some(pod)) => {
+            format!("{message} The log of pod {} could not be read: {why}", pod.name_any())
+        }
+        _ => message,
+    };
     let completed = job.status.as_ref().and_then(|status| status.completion_time.as_ref());
     let at = completed.or(end.last_transition_time.as_ref()).map(|time| time.0);
     let logs_ref = pod.map(|pod| LogsRef {
@@ -175,12 +193,4 @@ fn ending(
         url: None,
     });
     Ending { outcome, message, outputs, logs_ref, since: created(job), at }
-}
-
-/// The last lines of a log, each without what looks like a credential.
-fn redacted_lines(lines: &str) -> Vec<String> {
-    const MOST: usize = 20;
-    let lines: Vec<&str> = lines.lines().filter(|line| !line.trim().is_empty()).collect();
-    let from = lines.len().saturating_sub(MOST);
-    lines.into_iter().skip(from).map(|line| redact(line, Quotes::Trusted)).collect()
 }

@@ -17,7 +17,7 @@ fn operation(name: &str, parameters: &Value, policy: &Value) -> Operation {
 
 fn run(operation: &Operation) -> Run {
     let Ok(Request::RunCommand(parameters)) = operation.spec.request() else { panic!("no command") };
-    Run { parameters, job: Sight::Absent, pods: Vec::new(), lacks_runner: false, captures_logs: true }
+    Run { parameters, job: Sight::Absent, pods: Vec::new(), lacks_runner: false, log: Log::Unwanted }
 }
 
 /// What is known of a Job and its pod.
@@ -77,15 +77,12 @@ fn the_pod_may_do_as_little_as_a_pod_can() {
 }
 
 #[test]
-fn the_account_is_made_where_it_is_missing_and_the_log_is_kept_where_it_is_asked_for() {
-    let operation = operation("check", &json!({"image": "tools:1"}), &json!({"captureLogs": true}));
+fn the_account_is_made_where_it_is_missing() {
+    let operation = operation("check", &json!({"image": "tools:1"}), &json!({}));
     let ids = |shared: Vec<Child>| shared.iter().map(|child| child.id().to_string()).collect::<Vec<_>>();
     let account = Run { lacks_runner: true, ..run(&operation) }.shares(&operation);
     assert_eq!(ids(account), ["ServiceAccount shop/vworkspace-operation-runner"]);
     assert!(run(&operation).shares(&operation).is_empty(), "it is there");
-    let children = run(&operation).start(&operation);
-    let policy = children.last().unwrap().at("/spec/template/spec/containers/0/terminationMessagePolicy");
-    assert_eq!(policy, Some(&json!("FallbackToLogsOnError")));
 }
 
 #[test]
@@ -150,8 +147,8 @@ fn progress(message: &str) -> Progress {
 
 #[test]
 fn how_a_job_ended_is_read() {
-    let ended = container(&json!({"terminated": {"exitCode": 7, "reason": "Error",
-        "message": "token=abc was refused\n\nbye"}}));
+    let ended =
+        container(&json!({"terminated": {"exitCode": 7, "reason": "Error", "message": "its own words"}}));
     let evicted =
         json!({"phase": "Failed", "reason": "Evicted", "message": "The node was low on resource: memory."});
     let table = [
@@ -203,24 +200,50 @@ fn how_a_job_ended_is_read() {
     let State::Ended(Ending { outputs, logs_ref, .. }) = seen(&status, Some(&ended)).state() else {
         panic!()
     };
-    let lines = json!(["token=*** was refused", "bye"]);
-    assert_eq!(Value::Object(outputs), json!({"jobName": "a-job", "exitCode": 7, "lastLines": lines}));
+    assert_eq!(Value::Object(outputs), json!({"jobName": "a-job", "exitCode": 7}), "nobody asked for more");
     assert_eq!(logs_ref.map(|logs| logs.name), Some("a-job-x".to_owned()));
 }
 
 #[test]
-fn what_is_not_asked_for_is_not_told_and_a_pod_of_somebody_else_tells_nothing() {
-    let ended = container(&json!({"terminated": {"exitCode": 7, "message": "secret"}}));
-    let status = condition("Failed", "BackoffLimitExceeded", "limit");
+fn the_last_lines_are_read_before_the_end_is_told_where_somebody_wants_them() {
+    let ended = container(&json!({"terminated": {"exitCode": 0}}));
+    let complete = condition("Complete", "CompletionsReached", "");
+    let wanted = |log| Run { log, ..seen(&complete, Some(&ended)) };
+    assert!(matches!(wanted(Log::Unread).state(), State::Unknown(_)));
+    let asked = LogPoll { namespace: "shop".to_owned(), pod: "a-job-x".to_owned() };
+    assert_eq!(wanted(Log::Unread).polls(), [AnyPoll::from(asked)]);
+    assert_eq!(wanted(Log::Unwanted).polls(), []);
     let told = |run: &Run| match run.state() {
-        State::Ended(ending) => Value::Object(ending.outputs),
+        State::Ended(ending) => (Value::Object(ending.outputs), ending.message),
         other => panic!("{other:?}"),
     };
-    let silent = Run { captures_logs: false, ..seen(&status, Some(&ended)) };
-    assert_eq!(told(&silent), json!({"jobName": "a-job", "exitCode": 7}));
-    let mut foreign = seen(&status, Some(&ended));
+    let read = wanted(Log::Read(Ok(vec!["bye".to_owned()])));
+    let (outputs, message) = told(&read);
+    assert_eq!(outputs, json!({"jobName": "a-job", "exitCode": 0, "lastLines": ["bye"]}));
+    assert_eq!(message, "Job a-job has completed.");
+    let (outputs, message) = told(&wanted(Log::Read(Err("forbidden".to_owned()))));
+    assert_eq!(outputs, json!({"jobName": "a-job", "exitCode": 0}));
+    assert_eq!(message, "Job a-job has completed. The log of pod a-job-x could not be read: forbidden");
+    for (name, status, pod) in [
+        ("it runs", json!({"active": 1, "ready": 1}), Some(&ended)),
+        ("its pod is gone", complete.clone(), None),
+        ("its pod never ran", complete.clone(), Some(&json!({"phase": "Failed", "reason": "Evicted"}))),
+    ] {
+        let run = Run { log: Log::Unread, ..seen(&status, pod) };
+        assert_eq!(run.polls(), [], "{name}");
+        assert!(!matches!(run.state(), State::Unknown(_)), "{name}");
+    }
+}
+
+#[test]
+fn a_pod_of_somebody_else_tells_nothing() {
+    let ended = container(&json!({"terminated": {"exitCode": 7}}));
+    let mut foreign = seen(&condition("Failed", "BackoffLimitExceeded", "limit"), Some(&ended));
+    foreign.log = Log::Unread;
     foreign.pods.iter_mut().for_each(|pod| pod.metadata.owner_references = None);
-    assert_eq!(told(&foreign), json!({"jobName": "a-job"}));
+    assert_eq!(foreign.polls(), []);
+    let State::Ended(ending) = foreign.state() else { panic!() };
+    assert_eq!(Value::Object(ending.outputs), json!({"jobName": "a-job"}));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use kube::ResourceExt;
-use operator_kit::{Child, Deletion, ObjectKey, Sight};
+use operator_kit::{Child, Deletion, Found, ObjectKey, Selection, Sight, TemporaryWatch};
 use serde::Serialize;
 use serde_json::json;
 use vworkspace_api::operation::{BackupParameters, EngineRef, Operation};
@@ -14,7 +14,7 @@ use super::{
     not_installed, overlap, removal_key,
 };
 use crate::controllers::operation::engines::{Discard, Engine, Permission, State, Stop};
-use crate::external::velero::{Backup, DeleteBackupRequest};
+use crate::external::velero::{Backup, DeleteBackupRequest, PodVolumeBackup};
 
 /// What is seen of one backup.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,6 +26,8 @@ pub(crate) struct BackupWork {
     pub(crate) locations: Locations,
     /// What was made to remove it.
     pub(crate) removal: Sight<DeleteBackupRequest>,
+    /// What was copied of volumes.
+    pub(crate) volumes: Found<PodVolumeBackup>,
 }
 
 #[derive(Serialize)]
@@ -43,6 +45,13 @@ struct Spec {
 }
 
 impl BackupWork {
+    /// What was copied of volumes, once that is all there is.
+    pub(crate) fn volumes_watch(&self) -> Option<TemporaryWatch> {
+        let backup = self.backup.present().filter(|backup| backup_state::is_stored(backup))?;
+        let selection = Selection::labels(&format!("velero.io/backup-name={}", backup.name_any()));
+        Some(TemporaryWatch::of::<PodVolumeBackup>(selection.within(&backup.namespace()?)))
+    }
+
     fn location(&self) -> String {
         self.parameters.storage_location.clone().unwrap_or_else(|| self.locations.default_name())
     }
@@ -56,6 +65,10 @@ impl Engine for BackupWork {
     fn permission(&self, _operation: &Operation) -> Permission {
         overlap(&self.parameters.included_resources, &self.excluded())
             .map_or(Permission::Granted, Permission::Refused)
+    }
+
+    fn temporary_watches(&self, _operation: &Operation) -> Vec<TemporaryWatch> {
+        self.volumes_watch().into_iter().collect()
     }
 
     fn lacks(&self) -> Option<String> {
@@ -86,7 +99,8 @@ impl Engine for BackupWork {
             Sight::Absent | Sight::NotInstalled => State::NotStarted,
             Sight::Unknown(why) | Sight::Unreadable(why) => State::Unknown(why.clone()),
             Sight::Present(backup) => {
-                backup_state::of(backup, &self.locations, self.removal.present().and_then(failure))
+                let stuck = self.removal.present().and_then(failure);
+                backup_state::of(backup, &self.locations, stuck, &self.volumes)
             }
         }
     }

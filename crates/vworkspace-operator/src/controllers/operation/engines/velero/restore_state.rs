@@ -73,9 +73,10 @@ fn ending(restore: &Restore, backup: &str, outcome: Outcome, message: String) ->
     let items = status.progress.items_restored.or((outcome == Outcome::Succeeded).then_some(0));
     outputs.extend(items.map(|items| ("restoredItemCount".to_owned(), Value::from(items))));
     // Some are always there: they are no news.
-    outputs.extend(counts([("warnings", status.warnings), ("errors", status.errors)]));
+    outputs.extend(counts([("warningCount", status.warnings), ("errorCount", status.errors)]));
     if status.phase == "PartiallyFailed" {
-        text(&mut outputs, "warnings", troubles(status.errors, status.warnings, "restore", &name));
+        let troubles = troubles(status.errors, status.warnings, "restore", &name);
+        outputs.insert("warnings".to_owned(), Value::from(vec![troubles]));
     }
     Ending {
         outcome,

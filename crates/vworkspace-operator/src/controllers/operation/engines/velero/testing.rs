@@ -80,6 +80,7 @@ pub(super) fn backup_work() -> BackupWork {
         backup: Sight::Absent,
         locations: available(),
         removal: Sight::Absent,
+        volumes: Found::Objects(Vec::new()),
     }
 }
 

@@ -2,7 +2,7 @@ use super::super::testing::*;
 use super::*;
 use crate::controllers::operation::MANAGED_BY;
 use crate::controllers::operation::engines::{Ending, Outcome, Progress};
-use operator_kit::{Dependents, Found};
+use operator_kit::Dependents;
 use serde_json::Value;
 use vworkspace_api::operation::Failed;
 
@@ -247,14 +247,14 @@ fn what_has_ended_says_how() {
             json!({"phase": "Completed", "progress": {}, "warnings": 3}),
             Outcome::Succeeded,
             "Backup nightly has completed: 0 items.",
-            json!({"backupItemCount": 0, "warnings": 3}),
+            json!({"backupItemCount": 0, "warningCount": 3}),
         ),
         (
             json!({"phase": "PartiallyFailed", "progress": {"itemsBackedUp": 1}, "errors": 2, "warnings": 1}),
             Outcome::Succeeded,
             "Backup nightly has ended and can be restored: 2 errors, 1 warning; `velero backup logs nightly` has them.",
-            json!({"backupItemCount": 1, "errors": 2,
-                "warnings": "2 errors, 1 warning; `velero backup logs nightly` has them"}),
+            json!({"backupItemCount": 1, "errorCount": 2, "warningCount": 1,
+                "warnings": ["2 errors, 1 warning; `velero backup logs nightly` has them"]}),
         ),
         (
             json!({"phase": "Failed", "failureReason": "GET https://me:hunter2@s3: NoSuchBucket, RequestID: 17B"}),
@@ -384,4 +384,39 @@ fn the_object_that_does_the_work_is_named() {
     assert_eq!([seen.api_version, seen.kind, seen.name, seen.namespace], expected);
     assert_eq!(seen.uid.as_deref(), Some("b"));
     assert_eq!(work.cleanup(), None, "a backup outlives its operation");
+}
+
+#[test]
+fn what_was_copied_of_volumes_is_looked_at_before_the_end_is_told() {
+    let copied = |bytes: Value| -> PodVolumeBackup {
+        serde_json::from_value(json!({"metadata": {"name": "v"}, "status": {"progress": bytes}})).unwrap()
+    };
+    let work = |phase: &str, volumes| {
+        let backup = Sight::Present(backup(&json!({"phase": phase})));
+        BackupWork { backup, volumes, ..backup_work() }
+    };
+    for phase in ["Completed", "PartiallyFailed"] {
+        let unseen = work(phase, Found::NotYet);
+        assert!(matches!(unseen.state(), State::Unknown(_)), "{phase}");
+        assert_eq!(unseen.temporary_watches(&operation(&json!({}))).len(), 1, "{phase}");
+    }
+    for phase in ["InProgress", "Failed"] {
+        let other = work(phase, Found::NotYet);
+        assert!(!matches!(other.state(), State::Unknown(_)), "{phase}");
+        assert_eq!(other.temporary_watches(&operation(&json!({}))), [], "{phase}");
+    }
+    let table = [
+        (Found::Objects(vec![]), None),
+        (Found::NotInstalled, None),
+        (Found::Unlisted("forbidden".to_owned()), None),
+        (Found::Objects(vec![copied(json!({}))]), None),
+        (
+            Found::Objects(vec![copied(json!({"bytesDone": 5})), copied(json!({"bytesDone": 7}))]),
+            Some(json!(12)),
+        ),
+    ];
+    for (volumes, expected) in table {
+        let State::Ended(ending) = work("Completed", volumes.clone()).state() else { panic!("{volumes:?}") };
+        assert_eq!(ending.outputs.get("backupSizeBytes"), expected.as_ref(), "{volumes:?}");
+    }
 }

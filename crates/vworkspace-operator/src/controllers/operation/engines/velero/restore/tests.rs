@@ -346,14 +346,14 @@ fn what_has_ended_says_how() {
             Outcome::Succeeded,
             "Restore nightly has completed: 8 items. Claims that existed before are as they were: Velero does not overwrite \
              them.",
-            json!({"restoredItemCount": 8, "warnings": 2}),
+            json!({"restoredItemCount": 8, "warningCount": 2}),
         ),
         (
             json!({"phase": "PartiallyFailed", "errors": 1, "warnings": 2, "progress": {"itemsRestored": 7}}),
             Outcome::Succeeded,
             "Restore nightly has ended, not with everything: 1 error, 2 warnings; `velero restore logs nightly` has them.",
-            json!({"restoredItemCount": 7, "errors": 1,
-                "warnings": "1 error, 2 warnings; `velero restore logs nightly` has them"}),
+            json!({"restoredItemCount": 7, "errorCount": 1, "warningCount": 2,
+                "warnings": ["1 error, 2 warnings; `velero restore logs nightly` has them"]}),
         ),
         (
             json!({"phase": "Failed", "failureReason": "found a restore with status \"InProgress\""}),
