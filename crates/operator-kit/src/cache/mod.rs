@@ -77,6 +77,14 @@ impl<K> Found<K> {
         }
     }
 
+    /// Those that are seen, for who wants to keep them.
+    pub fn into_objects(self) -> Vec<K> {
+        match self {
+            Found::Objects(objects) => objects,
+            Found::NotYet | Found::Unlisted(_) | Found::NotInstalled => Vec::new(),
+        }
+    }
+
     /// The same of something else.
     pub fn map<T>(self, map: impl FnMut(K) -> T) -> Found<T> {
         match self {

@@ -16,6 +16,7 @@ use kube::ResourceExt;
 use kube::api::DynamicObject;
 use operator_kit::{
     Controller, LaneOf, ObjectKey, Ownership, Plan, Polled, Selection, Unreadable, View, Watched, Watches,
+    decode,
 };
 use serde_json::Value;
 use tracing::{Span, field, info_span};
@@ -93,9 +94,13 @@ impl Kinds {
     fn declare(watches: &mut Watches, velero_namespace: String) -> Self {
         let operations = watches.own();
         watches.found_by(operations, target_of_unfinished);
-        // Those on the same target: one of them may be next.
+        // Of those on the same target one may be next.
         watches.mapped::<Operation>(Selection::all(), move |seen, caches| {
-            target(seen).map(|target| caches.keys_named(operations, &target)).unwrap_or_default()
+            let Some(target) = target(seen) else { return Vec::new() };
+            match decode(seen) {
+                Ok(changed) => decide::told(&changed, caches.named(operations, &target).into_objects()),
+                Err(_) => caches.keys_named(operations, &target),
+            }
         });
         let kinds = Self {
             operations,

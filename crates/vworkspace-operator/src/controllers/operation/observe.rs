@@ -13,6 +13,7 @@ use tracing::Span;
 use vworkspace_api::application_instance::{ApplicationInstance, Mode};
 use vworkspace_api::operation::{BackupParameters, Operation, OperationType, Request, RestoreParameters};
 
+use super::decide::Class;
 use super::engines::{Engine, helm, job, velero};
 use super::{Kinds, OPERATION_LABEL, Velero};
 
@@ -59,9 +60,10 @@ pub(super) fn world(operation: &Operation, view: &View<'_>, kinds: &Kinds) -> Wo
     Span::current().record("operation_id", operation.uid());
     let namespace = operation.namespace().unwrap_or_default();
     let target = ObjectKey::namespaced(&namespace, &operation.spec.target_ref.name);
-    let others = match view.caches.named(kinds.operations, &target) {
-        Found::Objects(operations) => operations,
-        Found::NotYet | Found::Unlisted(_) | Found::NotInstalled => Vec::new(),
+    // Nobody is in the way of one that is free.
+    let others = match Class::of(operation) {
+        Class::Free => Vec::new(),
+        Class::Exclusive | Class::Shared => view.caches.named(kinds.operations, &target).into_objects(),
     };
     let others = others.into_iter().filter(|other| other.uid() != operation.uid());
     let target = view.caches.find(kinds.instances, &target);

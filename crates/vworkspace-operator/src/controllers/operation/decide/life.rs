@@ -315,13 +315,14 @@ fn obstacle(operation: &Operation, world: &World, rules: &Rules, now: Timestamp)
         Permission::Refused(why) => return Life::Invalid(why),
         Permission::Granted => {}
     }
+    let own = own_place(operation, world);
     let others: Vec<Place> = world
         .others
         .iter()
+        .filter(|other| own.class.excludes(queue::Class::of(&other.operation)))
         .filter(|other| !is_superseded_by(&other.operation, other.engine.as_deref(), operation))
-        .map(|other| place(other, world, &candidate))
+        .map(|other| place(other, &own, world, &candidate))
         .collect();
-    let own = own_place(operation, world);
     if let Some(other) = queue::waits_for(&own, &others) {
         return Life::Blocked(
             Blocked::ConflictingOperation,
@@ -340,7 +341,7 @@ fn created(operation: &Operation) -> Timestamp {
     operation.metadata.creation_timestamp.as_ref().map_or(Timestamp::UNIX_EPOCH, |time| time.0)
 }
 
-fn order(operation: &Operation) -> queue::Order {
+pub(super) fn order(operation: &Operation) -> queue::Order {
     queue::Order { created: created(operation), uid: operation.uid().unwrap_or_default() }
 }
 
@@ -361,13 +362,16 @@ fn own_place(operation: &Operation, world: &World) -> Place {
 
 fn place<'a>(
     other: &'a Other,
+    own: &Place,
     world: &World,
     candidate: &impl Fn(&'a Operation, &'a dyn Engine) -> Candidate<'a>,
 ) -> Place {
     let standing = match other.engine.as_deref() {
         engine if has_started(&other.operation, engine) => Standing::Running,
+        // Whether one that comes later could run is not worth a look.
         Some(engine)
-            if !is_cancelled(&other.operation)
+            if order(&other.operation) < own.order
+                && !is_cancelled(&other.operation)
                 && !other.operation.labels().contains_key(RESTORED)
                 && world.allowed_types.allow(other.operation.spec.type_)
                 && engine.permission(&other.operation) == Permission::Granted

@@ -8,6 +8,7 @@ mod blocker;
 mod ended;
 mod finished;
 mod life;
+mod line;
 #[cfg(test)]
 pub(crate) mod precedence;
 mod queue;
@@ -23,6 +24,8 @@ use vworkspace_api::operation::{Operation, OperationStatus, Phase};
 
 use super::observe::{self, World};
 use life::Step;
+pub(super) use line::told;
+pub(super) use queue::Class;
 pub(super) use unreadable::unreadable;
 
 /// What the operator is told by its flags.

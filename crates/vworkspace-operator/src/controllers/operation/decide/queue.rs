@@ -5,7 +5,7 @@ use vworkspace_api::operation::{Operation, OperationType};
 
 /// What an operation does to its target, as far as others are concerned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Class {
+pub(in crate::controllers::operation) enum Class {
     /// It changes the target: alone.
     Exclusive,
     /// It reads the target: beside others that read it.
@@ -15,7 +15,7 @@ pub(super) enum Class {
 }
 
 impl Class {
-    pub(super) fn of(operation: &Operation) -> Self {
+    pub(in crate::controllers::operation) fn of(operation: &Operation) -> Self {
         match operation.spec.type_ {
             _ if operation.spec.policy.exclusive => Class::Exclusive,
             OperationType::Restore | OperationType::Upgrade | OperationType::Migration => Class::Exclusive,
