@@ -39,6 +39,6 @@ pub use ownership::Ownership;
 pub use plan::{Absence, Child, Deletion, Dependents, Finalizer, Patch, Plan, ReconcileRequest, Step};
 pub use poll::{AnyPoll, Poll, Polled};
 pub use product::Product;
-pub use redact::{Quotes, redact};
+pub use redact::{Quotes, redact, redact_lines};
 pub use selection::Selection;
 pub use temporary_watch::TemporaryWatch;

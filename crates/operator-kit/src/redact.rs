@@ -30,6 +30,27 @@ pub enum Quotes<'a> {
     },
 }
 
+/// Without the end of a key whose beginning is not there.
+fn without_begun(text: &str) -> String {
+    let end = text.rfind("-----END ").map(|at| text.get(at..).unwrap_or_default());
+    match end.and_then(|rest| rest.split_once('\n').map(|(_, after)| after).or(Some(""))) {
+        Some(after) => format!("{MASK}\n{after}"),
+        None => text.to_owned(),
+    }
+}
+
+/// The lines of a text, each without credentials, also those that go over several lines. The text may begin in the middle of
+/// one.
+#[must_use]
+pub fn redact_lines(text: &str) -> Vec<String> {
+    let Ok(masks) = MASKS.as_ref() else {
+        return vec!["(a text that cannot be shown)".to_owned()];
+    };
+    let masked = without_begun(&masks.credentials(text));
+    let lines = masked.lines().map(|line| one_line(line, MAX_CHARACTERS));
+    lines.filter(|line| !line.is_empty()).collect()
+}
+
 /// The message on one line, without credentials and, if need be, without values.
 #[must_use]
 pub fn redact(message: &str, quotes: Quotes<'_>) -> String {

@@ -208,3 +208,20 @@ fn where_nothing_follows_nothing_is_masked() {
     }
     assert_eq!(untrusted("denied the request: hunter2"), "denied the request: ***");
 }
+
+#[test]
+fn a_key_of_several_lines_is_no_line_of_a_text() {
+    let table = [
+        ("a\n\n b=1 \n", vec!["a", "b=1"]),
+        (
+            "a\n-----BEGIN RSA PRIVATE KEY-----\nhunter2\nhunter2\n-----END RSA PRIVATE KEY-----\nb",
+            vec!["a", "***", "b"],
+        ),
+        ("a\n-----BEGIN PRIVATE KEY-----\nhunter2\n", vec!["a", "***"]),
+        ("hunter2\nhunter2\n-----END PRIVATE KEY-----\nb", vec!["***", "b"]),
+        ("password:\n  hunter2\nb", vec!["password:", "***", "b"]),
+    ];
+    for (text, expected) in table {
+        assert_eq!(redact_lines(text), expected, "{text}");
+    }
+}

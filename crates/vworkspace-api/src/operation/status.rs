@@ -68,7 +68,7 @@ pub struct OperationStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approved: Option<ApprovedOperation>,
 
-    /// A digest of how it ended: type, reason and outputs. Written once, with the end.
+    /// A digest of how it ended: phase, reason and outputs. Written once, with the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome_digest: Option<String>,
 

@@ -145,7 +145,7 @@ async fn loses_its_job(ground: &Ground) -> Result<()> {
     let job = job_of(&lost).await?.metadata.name.unwrap_or_default();
     let jobs = ground.objects("batch/v1", "Job");
     jobs.delete(&job, &DeleteParams::foreground()).await?;
-    lost.says("Failed", "True/EngineFailed").await?.naming("was deleted before it had ended")?;
+    lost.says("Failed", "True/EngineFailed").await?.naming("is gone, and its end was not seen")?;
     ensure!(jobs.get_opt(&job).await?.is_none(), "Job {job} was made again");
     Ok(())
 }

@@ -110,10 +110,13 @@ impl Kinds {
             jobs: watches.owned(Operations::OWNERSHIP),
             pods: watches.owned(Operations::OWNERSHIP),
             logs: watches.polls(Clone::clone),
-            // Whether it is there is asked when it is needed.
-            runners: watches.mapped(Selection::named(RUNNER), |_, _| Vec::new()),
+            runners: watches.mapped(Selection::named(RUNNER), move |seen, caches| {
+                let namespace = seen.metadata.namespace.as_deref().unwrap_or_default();
+                caches.keys_named(operations, &runner_key(namespace))
+            }),
             velero: Velero::declare(watches, operations, velero_namespace),
         };
+        watches.found_by(operations, waiting_for_runner);
         watches.found_by(kinds.pods, operation_of);
         kinds
     }
@@ -182,6 +185,19 @@ fn waiting_for_velero(operation: &DynamicObject) -> Vec<ObjectKey> {
     waits.then(velero_key).into_iter().collect()
 }
 
+/// What all operations of a namespace are found by that wait for the account of commands. No target has such a name.
+fn runner_key(namespace: &str) -> ObjectKey {
+    ObjectKey::namespaced(namespace, "/account")
+}
+
+fn waiting_for_runner(operation: &DynamicObject) -> Vec<ObjectKey> {
+    let text = |pointer: &str| operation.data.pointer(pointer).and_then(Value::as_str);
+    let waits =
+        text("/spec/engine") == Some("job") && matches!(text("/status/phase"), None | Some("Pending"));
+    let namespace = operation.metadata.namespace.as_deref().filter(|_| waits);
+    namespace.map(runner_key).into_iter().collect()
+}
+
 fn target(operation: &DynamicObject) -> Option<ObjectKey> {
     let name = operation.data.pointer("/spec/targetRef/name").and_then(Value::as_str)?;
     Some(ObjectKey::namespaced(operation.metadata.namespace.as_deref()?, name))
@@ -231,6 +247,22 @@ mod tests {
             let mut operation = operation(&status);
             operation.data["spec"]["engine"] = json!(engine);
             assert_eq!(waiting_for_velero(&operation) == [velero_key()], expected, "{engine} {status}");
+        }
+    }
+
+    #[test]
+    fn only_what_waits_for_its_account_is_told_of_it() {
+        let table = [
+            ("job", Value::Null, true),
+            ("job", json!({"phase": "Pending"}), true),
+            ("job", json!({"phase": "Running"}), false),
+            ("velero", Value::Null, false),
+        ];
+        for (engine, status, expected) in table {
+            let mut operation = operation(&status);
+            operation.data["spec"]["engine"] = json!(engine);
+            let found = waiting_for_runner(&operation);
+            assert_eq!(found == [runner_key("shop")], expected, "{engine} {status}");
         }
     }
 

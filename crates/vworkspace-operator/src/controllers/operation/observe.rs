@@ -132,10 +132,18 @@ fn engine(
         Request::RunCommand(parameters) => {
             let (namespace, uid) = (operation.namespace().unwrap_or_default(), operation.uid());
             let pods = ObjectKey::namespaced(&namespace, uid.as_deref().unwrap_or_default());
+            let job = child(caches, kinds.jobs, &job::key(operation), operation);
+            // Anybody can put our label on a pod: without a Job they count only if there was one.
+            let has_begun = operation.status.as_ref().is_some_and(|status| status.engine_ref.is_some());
+            let pods = match job {
+                Sight::Present(_) => caches.named(kinds.pods, &pods).into_objects(),
+                _ if has_begun => caches.named(kinds.pods, &pods).into_objects(),
+                _ => Vec::new(),
+            };
             let mut run = job::Run {
                 parameters,
-                job: child(caches, kinds.jobs, &job::key(operation), operation),
-                pods: caches.named(kinds.pods, &pods).objects().to_vec(),
+                job,
+                pods,
                 lacks_runner: matches!(
                     caches.find(kinds.runners, &job::runner_key(operation)),
                     Sight::Absent

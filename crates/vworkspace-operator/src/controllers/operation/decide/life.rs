@@ -7,6 +7,7 @@ use kube::ResourceExt;
 use operator_kit::{Child, Deed, Deletion, Patch, Sight};
 use vworkspace_api::operation::{Blocked, Cancelled, Failed, Operation, OperationType};
 
+use super::approval::{self, Approval};
 use super::blocker::{self, Candidate};
 use super::queue::{self, Place, Standing};
 use super::{Rules, ended, status};
@@ -92,6 +93,7 @@ pub(super) fn next(operation: &Operation, world: &World, rules: &Rules, now: Tim
     let recorded = operation.status.as_ref().and_then(|status| status.engine_ref.as_ref());
     let engine = match (&world.engine, recorded) {
         (Ok(engine), _) => engine,
+        (Err(_), Some(_)) if goes_with_its_namespace(operation, world) => return with_its_namespace(),
         // What has begun is not undone by a spec that cannot be understood any more.
         (Err(_), Some(_)) => return Life::Unseen.into(),
         (Err(_), None) => return before_start(operation, world, rules, now),
@@ -101,13 +103,15 @@ pub(super) fn next(operation: &Operation, world: &World, rules: &Rules, now: Tim
     });
     match (engine.state(), recorded) {
         // With a namespace go the rights to look at what is in it.
-        (State::Unknown(_), _)
-            if operation.metadata.deletion_timestamp.is_some() && world.is_namespace_ending =>
-        {
-            let message = "The namespace is being deleted, with everything that worked for it.".to_owned();
+        (State::Unknown(_), _) if goes_with_its_namespace(operation, world) => with_its_namespace(),
+        (State::Unknown(_), _) => Life::Unseen.into(),
+        (State::NotStarted, Some(recorded)) if !engine.is_installed() && is_cancelled(operation) => {
+            let message = format!(
+                "This cluster has no kind {} any more; how far {} had come is not known.",
+                recorded.kind, recorded.name
+            );
             End::Cancelled(Cancelled::UserCancelled, message).into()
         }
-        (State::Unknown(_), _) => Life::Unseen.into(),
         // A kind that is away for a moment says nothing of what was there.
         (State::NotStarted, Some(_)) if !engine.is_installed() => Life::Unseen.into(),
         (_, Some(recorded)) if is_another => {
@@ -120,12 +124,23 @@ pub(super) fn next(operation: &Operation, world: &World, rules: &Rules, now: Tim
         (State::Ended(ending), recorded) => {
             ended::next(operation, engine.as_ref(), ending, recorded.is_some(), &world.refusals, now)
         }
+        // Nothing is left to be stopped.
+        (State::Ending(progress), _) => Life::Running(progress).into(),
         (State::Waiting(progress), _) => at_work(operation, engine.as_ref(), progress, Life::Waiting, now),
         (State::Running(progress), _) => {
             let since = progress.since.or_else(|| started(operation)).or(Some(now));
             at_work(operation, engine.as_ref(), Progress { since, ..progress }, Life::Running, now)
         }
     }
+}
+
+fn goes_with_its_namespace(operation: &Operation, world: &World) -> bool {
+    operation.metadata.deletion_timestamp.is_some() && world.is_namespace_ending
+}
+
+fn with_its_namespace() -> Step {
+    let message = "The namespace is being deleted; how far the engine had come cannot be seen any more.";
+    End::Cancelled(Cancelled::UserCancelled, message.to_owned()).into()
 }
 
 /// Whether somebody wants it to end.
@@ -198,12 +213,12 @@ fn gone(operation: &Operation, engine: &dyn Engine, what: &str, now: Timestamp) 
         }
         Some(timeout) if is_late => {
             let message =
-                format!("{what} had not ended when spec.timeout ({timeout}) passed, and was removed.");
+                format!("{what} had not been seen to end when spec.timeout ({timeout}) passed, and is gone.");
             End::Failed(Failed::Timeout, message)
         }
         _ => End::Failed(
             Failed::EngineFailed,
-            format!("{what} was deleted before it had ended; {}", engine.if_gone()),
+            format!("{what} is gone, and its end was not seen; {}", engine.if_gone()),
         ),
     };
     end.into()
@@ -299,7 +314,7 @@ fn obstacle(operation: &Operation, world: &World, rules: &Rules, now: Timestamp)
             ));
         }
     };
-    if let Some(newer) = superseding(operation, world) {
+    if let Some(newer) = superseding(operation, world, rules, now) {
         return Life::Ended(End::Cancelled(
             Cancelled::SupersededByOperation,
             format!("Operation {} asks for the same and is newer: that one does it.", newer.name_any()),
@@ -394,10 +409,21 @@ fn has_started(operation: &Operation, engine: Option<&dyn Engine>) -> bool {
 }
 
 /// The newest operation that asks for the same and has not started either.
-fn superseding<'a>(operation: &Operation, world: &'a World) -> Option<&'a Operation> {
+fn superseding<'a>(
+    operation: &Operation,
+    world: &'a World,
+    rules: &Rules,
+    now: Timestamp,
+) -> Option<&'a Operation> {
     let engine = world.engine.as_deref().ok();
     let newer = world.others.iter().map(|other| &other.operation);
-    newer.filter(|newer| is_superseded_by(operation, engine, newer)).max_by_key(|newer| order(newer))
+    // One that nobody has approved does nothing yet.
+    let is_approved =
+        |newer: &&Operation| !matches!(approval::of(newer, &world.cluster, rules, now), Approval::Missing(_));
+    newer
+        .filter(|newer| is_superseded_by(operation, engine, newer))
+        .filter(is_approved)
+        .max_by_key(|newer| order(newer))
 }
 
 /// Whether doing both would help nobody: two backups of the same, neither of which has started.
@@ -410,6 +436,7 @@ fn is_superseded_by(operation: &Operation, engine: Option<&dyn Engine>, newer: &
         && !has_started(operation, engine)
         && !status::has_started(newer)
         && !is_cancelled(newer)
+        && (&other.policy, other.timeout) == (&spec.policy, spec.timeout)
         && newer.spec.needs_approval() == spec.needs_approval()
         && !newer.labels().contains_key(RESTORED)
 }

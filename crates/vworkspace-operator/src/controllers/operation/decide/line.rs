@@ -145,15 +145,17 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(48))]
+
         /// Whoever was not told has nothing else to say.
         #[test]
         fn who_is_not_told_has_nothing_new_to_say(
-            classes in prop::collection::vec(0..4_usize, 1..9),
-            turns in prop::collection::vec((0..64_usize, any::<bool>()), 60),
+            classes in prop::collection::vec(0..4_usize, 1..7),
+            turns in prop::collection::vec((0..64_usize, any::<bool>()), 40),
         ) {
             let mut line = Line::of(&classes);
             let whole = line.operations.len();
-            let last = (0..whole * 40).map(|turn| (turn, true));
+            let last = (0..whole * 20).map(|turn| (turn, true));
             for (turn, ends) in turns.into_iter().chain(last) {
                 if ends && line.told.is_empty() {
                     line.end(turn % whole);

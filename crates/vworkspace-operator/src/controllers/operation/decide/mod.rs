@@ -52,7 +52,8 @@ pub(super) fn plan(
     let engine = world.engine.as_ref().ok().filter(|_| life.asks_the_engine());
     let of_engine = engine.map(|engine| engine.temporary_watches(operation)).unwrap_or_default();
     let own = life.is_before_start().then(|| observe::namespace_watch(operation));
-    let temporary_watches = own.into_iter().chain(of_engine).collect();
+    let of_outcome = world.engine.as_ref().map(|engine| engine.outcome_watches()).unwrap_or_default();
+    let temporary_watches = own.into_iter().chain(of_engine).chain(of_outcome).collect();
     Plan {
         shared,
         creations,

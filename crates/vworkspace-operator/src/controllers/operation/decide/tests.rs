@@ -416,3 +416,81 @@ fn what_the_api_server_refuses_is_said_and_tried_again() {
     assert!(words(&plan, "Running").contains("exceeded quota"));
     assert!(!plan.temporary_watches.is_empty(), "what the namespace allows still matters");
 }
+
+#[test]
+fn what_an_engine_left_is_read_before_the_end_is_told_and_nothing_is_stopped_meanwhile() {
+    for spec in [json!({}), json!({"cancel": true}), json!({"timeout": "1s"})] {
+        let operation = running(&command("a", &spec));
+        let plan = planned(&operation, &world(Stub::with(State::Ending(progress("read")))), after(60));
+        assert_eq!(
+            (says(&plan, "Running").as_str(), plan.deletions.len()),
+            ("True/EngineStarted", 0),
+            "{spec}"
+        );
+        assert_eq!(words(&plan, "Running"), "read");
+    }
+}
+
+#[test]
+fn who_wants_an_end_gets_it_although_the_engine_was_uninstalled() {
+    struct Uninstalled(Stub);
+    impl crate::controllers::operation::engines::Engine for Uninstalled {
+        fn lacks(&self) -> Option<String> {
+            self.0.lacks()
+        }
+        fn is_installed(&self) -> bool {
+            false
+        }
+        fn start(&self, operation: &Operation) -> Vec<operator_kit::Child> {
+            self.0.start(operation)
+        }
+        fn state(&self) -> State {
+            State::NotStarted
+        }
+        fn engine_ref(&self) -> Option<vworkspace_api::operation::EngineRef> {
+            None
+        }
+        fn stop(&self) -> Stop {
+            self.0.stop()
+        }
+        fn cleanup(&self) -> Option<(std::time::Duration, Deletion)> {
+            None
+        }
+    }
+    let uninstalled = || World {
+        engine: Ok(Box::new(Uninstalled(Stub::with(State::NotStarted)))),
+        ..world(Stub::with(State::NotStarted))
+    };
+    let begun = running(&command("a", &json!({})));
+    let before = begun.status.clone();
+    assert_eq!(Some(planned(&begun, &uninstalled(), after(60)).status), before, "it may come back");
+    let cancelled = planned(&running(&command("a", &json!({"cancel": true}))), &uninstalled(), after(60));
+    assert_eq!(says(&cancelled, "Cancelled"), "True/UserCancelled");
+    assert!(
+        words(&cancelled, "Cancelled").contains("no kind Job any more"),
+        "{}",
+        words(&cancelled, "Cancelled")
+    );
+}
+
+#[test]
+fn only_a_backup_that_may_start_takes_the_place_of_another() {
+    let backup = |name: &str, spec: Value| {
+        let mut whole = json!({"type": "Backup", "engine": "velero", "parameters": {}});
+        whole.as_object_mut().unwrap().extend(spec.as_object().unwrap().clone());
+        command(name, &whole)
+    };
+    let required = || json!({"approvals": {"required": true}});
+    let table = [
+        ("the same", json!({}), json!({}), "True/SupersededByOperation"),
+        ("nobody has approved the newer one", required(), required(), "False/NotCancelled"),
+        ("another policy", json!({}), json!({"policy": {"waitTimeout": "1s"}}), "False/NotCancelled"),
+        ("another timeout", json!({}), json!({"timeout": "1s"}), "False/NotCancelled"),
+    ];
+    for (name, older, newer, expected) in table {
+        let mut world = world(Stub::with(State::NotStarted));
+        world.others = vec![other(backup("b", newer), State::NotStarted)];
+        let plan = planned(&backup("a", older), &world, after(1));
+        assert_eq!(says(&plan, "Cancelled"), expected, "{name}");
+    }
+}

@@ -59,6 +59,11 @@ pub(crate) trait Engine: Send + Sync {
         Vec::new()
     }
 
+    /// What has to be seen to know how it ended.
+    fn outcome_watches(&self) -> Vec<TemporaryWatch> {
+        Vec::new()
+    }
+
     /// How far it has come.
     fn state(&self) -> State;
 
@@ -97,12 +102,14 @@ pub(crate) enum Permission {
 pub(crate) enum State {
     /// There is nothing of it.
     NotStarted,
-    /// How far it is cannot be seen, or not yet; why.
+    /// How far it is cannot be seen; why.
     Unknown(String),
     /// It has been given the work and has not begun.
     Waiting(Progress),
     /// It is at work.
     Running(Progress),
+    /// It has ended by itself; how is still being found out.
+    Ending(Progress),
     /// It has ended.
     Ended(Ending),
 }

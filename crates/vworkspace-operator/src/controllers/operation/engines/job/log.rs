@@ -2,20 +2,24 @@
 
 use std::time::Duration;
 
+use futures::AsyncReadExt;
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::LogParams;
 use kube::{Api, Client};
-use operator_kit::{Poll, Quotes, redact};
-use tokio::time::timeout;
+use operator_kit::{Poll, Quotes, redact, redact_lines};
+use tokio::time::{sleep, timeout};
 
 use super::shape::CONTAINER;
 
-/// So many lines are wanted, and no more bytes than this are read for them.
+/// So many lines are wanted. The runtime cuts longer ones into pieces of 16 KiB, so that no more bytes than this come.
 const LINES: usize = 20;
-const BYTES: i64 = 64 * 1024;
+const BYTES: i64 = 512 * 1024;
 /// How many characters of all lines together are kept: they stand in a status.
 const KEPT: usize = 4000;
 const PATIENCE: Duration = Duration::from_secs(10);
+/// So often it is tried, with a pause between.
+const ATTEMPTS: usize = 3;
+const PAUSE: Duration = Duration::from_secs(2);
 
 /// What did a pod that has ended print last?
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -30,22 +34,25 @@ pub(crate) type LastLines = Result<Vec<String>, String>;
 impl Poll for LogPoll {
     type Answer = LastLines;
     type Context = Client;
-    const AT_ONCE: usize = 16;
-    const AT_ONCE_PER_NAMESPACE: usize = 4;
+    const AT_ONCE: usize = 8;
+    const AT_ONCE_PER_NAMESPACE: usize = 2;
 
     async fn ask(&self, client: &Client, _: Option<LastLines>) -> LastLines {
-        let wanted = LogParams {
-            container: Some(CONTAINER.to_owned()),
-            tail_lines: i64::try_from(LINES).ok(),
-            limit_bytes: Some(BYTES),
-            ..LogParams::default()
-        };
-        let pods: Api<Pod> = Api::namespaced(client.clone(), &self.namespace);
-        match timeout(PATIENCE, pods.logs(&self.pod, &wanted)).await {
-            Ok(Ok(log)) => Ok(last_lines(&log)),
-            Ok(Err(error)) => Err(redact(&error.to_string(), Quotes::Trusted)),
-            Err(_) => Err(format!("no answer within {} s", PATIENCE.as_secs())),
+        let mut answer = Err("it was not tried".to_owned());
+        for attempt in 0..ATTEMPTS {
+            if attempt > 0 {
+                sleep(PAUSE).await;
+            }
+            answer = match timeout(PATIENCE, self.read(client)).await {
+                Ok(Ok(log)) => Ok(last_lines(&String::from_utf8_lossy(&log))),
+                Ok(Err(why)) => Err(redact(&why, Quotes::Trusted)),
+                Err(_) => Err(format!("no answer within {} s", PATIENCE.as_secs())),
+            };
+            if answer.is_ok() {
+                break;
+            }
         }
+        answer
     }
 
     /// Nothing is added to it any more, and the operation ends with the first answer.
@@ -54,20 +61,41 @@ impl Poll for LogPoll {
     }
 }
 
+impl LogPoll {
+    async fn read(&self, client: &Client) -> Result<Vec<u8>, String> {
+        let wanted = LogParams {
+            container: Some(CONTAINER.to_owned()),
+            tail_lines: i64::try_from(LINES).ok(),
+            limit_bytes: Some(BYTES),
+            ..LogParams::default()
+        };
+        let pods: Api<Pod> = Api::namespaced(client.clone(), &self.namespace);
+        let mut stream = pods.log_stream(&self.pod, &wanted).await.map_err(|error| in_words(&error))?;
+        let mut log = Vec::new();
+        stream.read_to_end(&mut log).await.map_err(|error| error.to_string())?;
+        Ok(log)
+    }
+}
+
+/// The API server's own words, if it has answered.
+fn in_words(error: &kube::Error) -> String {
+    match error {
+        kube::Error::Api(status) if !status.message.is_empty() => status.message.clone(),
+        error => error.to_string(),
+    }
+}
+
 /// Of a long log the end is worth most.
 fn last_lines(log: &str) -> Vec<String> {
+    let lines = redact_lines(log);
     let mut room = KEPT;
-    let lines = log.lines().rev().filter(|line| !line.trim().is_empty()).take(LINES);
-    let mut kept: Vec<String> = lines
-        .map(|line| redact(line, Quotes::Trusted))
-        .take_while(|line| {
-            let fits = room.checked_sub(line.chars().count());
-            room = fits.unwrap_or_default();
-            fits.is_some()
-        })
-        .collect();
-    kept.reverse();
-    kept
+    let last = lines.iter().rev().take(LINES).take_while(|line| {
+        let fits = room.checked_sub(line.chars().count());
+        room = fits.unwrap_or_default();
+        fits.is_some()
+    });
+    let kept = last.count();
+    lines.into_iter().rev().take(kept).rev().collect()
 }
 
 #[cfg(test)]
@@ -80,6 +108,7 @@ mod tests {
         let lines = last_lines(&log);
         assert_eq!((lines.len(), lines[0].as_str(), lines[19].as_str()), (20, "line 10", "line 29"));
         assert_eq!(last_lines("password=hunter2 x"), ["password=*** x"]);
+        assert_eq!(last_lines("hunter2\n-----END PRIVATE KEY-----\nx"), ["***", "x"], "it begins further up");
         assert_eq!(last_lines(""), [""; 0]);
         let long = format!("{}\n{}\nend\n", "a".repeat(900), "b ".repeat(1900));
         let lines = last_lines(&[long.as_str(); 9].concat());

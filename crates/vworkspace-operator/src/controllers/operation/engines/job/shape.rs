@@ -53,6 +53,8 @@ fn pod(parameters: &RunCommandParameters) -> PodSpec {
     PodSpec {
         restart_policy: Some("Never".to_owned()),
         service_account_name: Some(RUNNER.to_owned()),
+        // Whoever made the account.
+        automount_service_account_token: Some(false),
         security_context: Some(PodSecurityContext {
             run_as_non_root: Some(true),
             run_as_user: Some(USER),

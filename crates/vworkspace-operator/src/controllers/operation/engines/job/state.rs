@@ -25,15 +25,34 @@ pub(super) fn of_orphans(pods: &[Pod]) -> Option<State> {
 
 /// The pod whose log tells how the last attempt of a Job that is over went.
 pub(super) fn ended_pod(job: &Job, pods: &[Pod]) -> Option<LogPoll> {
-    let is_over = ["Complete", "Failed"].iter().any(|type_| own_end(job, type_).is_some());
-    let pod = latest(job, pods).filter(|pod| is_over && terminated(pod).is_some())?;
+    let pod = latest(job, pods).filter(|pod| is_over(job) && terminated(pod).is_some())?;
     Some(LogPoll { namespace: pod.namespace()?, pod: pod.name_any() })
+}
+
+fn is_over(job: &Job) -> bool {
+    ["Complete", "Failed"].iter().any(|type_| own_end(job, type_).is_some())
+}
+
+/// Pods are seen by another watch than Jobs, which may be behind. One that is being deleted goes without another word.
+fn is_seen_alive(pod: &Pod) -> bool {
+    matches!(phase(pod), Some("Pending" | "Running")) && pod.metadata.deletion_timestamp.is_none()
 }
 
 pub(super) fn of(job: &Job, pods: &[Pod], log: &Log) -> State {
     let pod = latest(job, pods);
+    let progress = |message: String| {
+        let made = created(job);
+        Progress { made, since: made, message, ..Progress::default() }
+    };
+    let name = job.name_any();
+    if let Some(pod) = pod.filter(|pod| is_over(job) && is_seen_alive(pod)) {
+        return State::Ending(progress(format!(
+            "Job {name} has ended; pod {} is not seen to have.",
+            pod.name_any()
+        )));
+    }
     if *log == Log::Unread && ended_pod(job, pods).is_some() {
-        return State::Unknown("the log of its pod is being read".to_owned());
+        return State::Ending(progress(format!("Job {name} has ended; its log is being read.")));
     }
     let ending = |pod, outcome, message, end| ending(job, pod, outcome, message, end, log);
     if let Some(complete) = own_end(job, "Complete") {
@@ -55,11 +74,6 @@ pub(super) fn of(job: &Job, pods: &[Pod], log: &Log) -> State {
     let is_ready = status.and_then(|status| status.ready).is_some_and(|ready| ready > 0);
     let failed = status.and_then(|status| status.failed).unwrap_or(0);
     let runs = pod.is_some_and(|pod| phase(pod) == Some("Running"));
-    let progress = |message: String| {
-        let made = created(job);
-        Progress { made, since: made, message, ..Progress::default() }
-    };
-    let name = job.name_any();
     if job.metadata.deletion_timestamp.is_some() {
         return State::Running(progress(format!("Job {name} is being deleted; its pod has not ended yet.")));
     }

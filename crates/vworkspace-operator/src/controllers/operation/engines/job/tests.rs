@@ -44,7 +44,8 @@ fn condition(type_: &str, reason: &str, message: &str) -> Value {
 }
 
 fn container(state: &Value) -> Value {
-    json!({"phase": "Pending", "containerStatuses": [{"name": "runner", "image": "", "imageID": "", "ready": false,
+    let phase = if state["terminated"].is_null() { "Pending" } else { "Failed" };
+    json!({"phase": phase, "containerStatuses": [{"name": "runner", "image": "", "imageID": "", "ready": false,
         "restartCount": 0, "state": state}]})
 }
 
@@ -65,6 +66,7 @@ fn the_pod_may_do_as_little_as_a_pod_can() {
                 "ops.vworkspace.io/operation": "0123456789abcdef", "velero.io/exclude-from-backup": "true"}},
             "spec": {
                 "restartPolicy": "Never", "serviceAccountName": "vworkspace-operation-runner",
+                "automountServiceAccountToken": false,
                 "securityContext": {"runAsNonRoot": true, "runAsUser": 65532, "runAsGroup": 65532, "fsGroup": 65532,
                     "seccompProfile": {"type": "RuntimeDefault"}},
                 "volumes": [{"name": "tmp", "emptyDir": {}}],
@@ -209,7 +211,7 @@ fn the_last_lines_are_read_before_the_end_is_told_where_somebody_wants_them() {
     let ended = container(&json!({"terminated": {"exitCode": 0}}));
     let complete = condition("Complete", "CompletionsReached", "");
     let wanted = |log| Run { log, ..seen(&complete, Some(&ended)) };
-    assert!(matches!(wanted(Log::Unread).state(), State::Unknown(_)));
+    assert!(matches!(wanted(Log::Unread).state(), State::Ending(_)));
     let asked = LogPoll { namespace: "shop".to_owned(), pod: "a-job-x".to_owned() };
     assert_eq!(wanted(Log::Unread).polls(), [AnyPoll::from(asked)]);
     assert_eq!(wanted(Log::Unwanted).polls(), []);
@@ -231,8 +233,10 @@ fn the_last_lines_are_read_before_the_end_is_told_where_somebody_wants_them() {
     ] {
         let run = Run { log: Log::Unread, ..seen(&status, pod) };
         assert_eq!(run.polls(), [], "{name}");
-        assert!(!matches!(run.state(), State::Unknown(_)), "{name}");
+        assert!(!matches!(run.state(), State::Ending(_)), "{name}");
     }
+    let late = Run { log: Log::Unwanted, ..seen(&complete, Some(&json!({"phase": "Running"}))) };
+    assert!(matches!(late.state(), State::Ending(_)), "its pod is seen by another watch, which is behind");
 }
 
 #[test]

@@ -67,7 +67,7 @@ impl Engine for BackupWork {
             .map_or(Permission::Granted, Permission::Refused)
     }
 
-    fn temporary_watches(&self, _operation: &Operation) -> Vec<TemporaryWatch> {
+    fn outcome_watches(&self) -> Vec<TemporaryWatch> {
         self.volumes_watch().into_iter().collect()
     }
 

@@ -26,9 +26,6 @@ pub(super) fn of(
     stuck: Option<String>,
     volumes: &Found<PodVolumeBackup>,
 ) -> State {
-    if is_stored(backup) && *volumes == Found::NotYet {
-        return State::Unknown("what was copied of volumes has not been seen yet".to_owned());
-    }
     let (name, status) = (backup.name_any(), &backup.status);
     let said = |message: String| Progress {
         made: time(backup.metadata.creation_timestamp.as_ref()),
@@ -36,6 +33,11 @@ pub(super) fn of(
         message,
         ..Progress::default()
     };
+    if is_stored(backup) && *volumes == Found::NotYet {
+        return State::Ending(said(format!(
+            "Backup {name} has ended; what it copied of volumes is being counted."
+        )));
+    }
     let failed = Outcome::Failed(Failed::VeleroBackupFailed);
     let ending = |outcome, message| ending(backup, outcome, message, volumes.objects());
     match status.phase.as_str() {

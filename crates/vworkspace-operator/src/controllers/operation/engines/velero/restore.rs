@@ -23,7 +23,7 @@ use crate::external::velero::{Backup, Restore};
 pub(crate) const RESTORE_TO: &str = "ops.vworkspace.io/restore-to";
 
 /// What no restore brings back: what we and Flux keep ourselves, and what Velero leaves out anyway.
-const NEVER: [&str; 16] = [
+const NEVER: [&str; 24] = [
     OPERATIONS,
     "applicationinstances.apps.vworkspace.io",
     "helmreleases.helm.toolkit.fluxcd.io",
@@ -32,6 +32,14 @@ const NEVER: [&str; 16] = [
     "ocirepositories.source.toolkit.fluxcd.io",
     "gitrepositories.source.toolkit.fluxcd.io",
     "buckets.source.toolkit.fluxcd.io",
+    "externalartifacts.source.toolkit.fluxcd.io",
+    "kustomizations.kustomize.toolkit.fluxcd.io",
+    "alerts.notification.toolkit.fluxcd.io",
+    "providers.notification.toolkit.fluxcd.io",
+    "receivers.notification.toolkit.fluxcd.io",
+    "imagepolicies.image.toolkit.fluxcd.io",
+    "imagerepositories.image.toolkit.fluxcd.io",
+    "imageupdateautomations.image.toolkit.fluxcd.io",
     "events",
     "events.events.k8s.io",
     "nodes",

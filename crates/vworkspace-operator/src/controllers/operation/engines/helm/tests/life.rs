@@ -199,7 +199,7 @@ fn nobody_stops_it() {
         gone.target = Sight::Absent;
         let gone = planned(&operation, &gone, SETTLED);
         let message =
-            "ApplicationInstance web was deleted before it had ended; how its upgrade went is not known.";
+            "ApplicationInstance web is gone, and its end was not seen; how its upgrade went is not known.";
         assert_eq!(said(&gone), (Some(Phase::Failed), "EngineFailed", message), "{name}");
         assert_eq!(json!(gone.status.outputs), known_outputs(), "{name}");
     }

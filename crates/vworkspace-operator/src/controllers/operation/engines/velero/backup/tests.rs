@@ -397,13 +397,13 @@ fn what_was_copied_of_volumes_is_looked_at_before_the_end_is_told() {
     };
     for phase in ["Completed", "PartiallyFailed"] {
         let unseen = work(phase, Found::NotYet);
-        assert!(matches!(unseen.state(), State::Unknown(_)), "{phase}");
-        assert_eq!(unseen.temporary_watches(&operation(&json!({}))).len(), 1, "{phase}");
+        assert!(matches!(unseen.state(), State::Ending(_)), "{phase}");
+        assert_eq!(unseen.outcome_watches().len(), 1, "{phase}");
     }
     for phase in ["InProgress", "Failed"] {
         let other = work(phase, Found::NotYet);
-        assert!(!matches!(other.state(), State::Unknown(_)), "{phase}");
-        assert_eq!(other.temporary_watches(&operation(&json!({}))), [], "{phase}");
+        assert!(!matches!(other.state(), State::Ending(_)), "{phase}");
+        assert_eq!(other.outcome_watches(), [], "{phase}");
     }
     let table = [
         (Found::Objects(vec![]), None),

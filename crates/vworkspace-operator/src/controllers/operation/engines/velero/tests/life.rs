@@ -251,12 +251,12 @@ fn a_restore_that_ends_after_all_tells_the_truth() {
 #[test]
 fn what_vanishes_while_it_runs_did_not_end_well() {
     let backup = plan(&begun(&json!({}), "Backup"), &world(backup_work()), 60);
-    let words = "Backup nightly was deleted before it had ended; Velero goes on to the end all the same, and what it stores \
+    let words = "Backup nightly is gone, and its end was not seen; Velero goes on to the end all the same, and what it stores \
                  then cannot be seen.";
     assert_eq!(said(&backup), (Some(Phase::Failed), "EngineFailed", words));
     let restore =
         plan(&begun(&json!({"type": "Restore", "cancel": true}), "Restore"), &world(restore_work()), 60);
-    let words = "Restore nightly was deleted before it had ended; what it has done by then is not known.";
+    let words = "Restore nightly is gone, and its end was not seen; what it has done by then is not known.";
     assert_eq!(said(&restore), (Some(Phase::Failed), "EngineFailed", words), "it had started");
     let mut waiting = begun(&json!({"type": "Restore", "cancel": true}), "Restore");
     waiting.status.as_mut().unwrap().started_at = None;
