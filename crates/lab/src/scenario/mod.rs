@@ -136,6 +136,7 @@ pub(crate) const ALL: &[Scenario] = &[
     application::unreadable::SCENARIO,
     application::propagation::OPERATOR_AWAY,
     operation::backup::VELERO_AWAY,
+    operation::runbook::SCENARIO,
     optional_kind::SCENARIO,
     watched_namespaces::SCENARIO,
     faults::SCENARIO,
