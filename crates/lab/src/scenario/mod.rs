@@ -46,6 +46,7 @@ use crate::diagnosis;
 use crate::progress::seconds;
 use crate::reasons::Seen;
 
+pub(crate) use application::approval::private_key as approver_key;
 pub(crate) use faults::Choice as Faults;
 
 /// The scenario that `--faults` is about.
