@@ -14,7 +14,7 @@ use kube::api::{DeleteParams, ListParams};
 use serde_json::{Value, json};
 
 use super::super::application::approval::private_key;
-use super::super::application::instance::{Instance, clear, named};
+use super::super::application::instance::{clear, named};
 use super::super::application_crd::merge;
 use super::super::chart::{Chart, Part};
 use super::super::velero_restore::forget_repository;
@@ -72,7 +72,7 @@ async fn as_the_page_says(shop: &Ground, copy: &Ground, volumes: &Volumes) -> Re
     forget_repository(shop).await?;
     volumes.create(shop).await?;
     shop.apply("{apiVersion: v1, kind: Namespace, metadata: {name: NAMESPACE}}").await?;
-    let web = application(shop, &chart).await?;
+    application(shop, &chart).await?;
 
     let before = objects_of(shop).await?;
     let folder = Folder::create(shop)?;
@@ -84,7 +84,6 @@ async fn as_the_page_says(shop: &Ground, copy: &Ground, volumes: &Volumes) -> Re
             has_the_file(copy).await?;
         }
     }
-    drop(web);
     shop.delete_namespace().await?;
     for section in disaster {
         type_all(&mut terminal, section).await?;
@@ -101,15 +100,14 @@ async fn type_all(terminal: &mut Terminal, section: &Section) -> Result<()> {
 }
 
 /// The application of the page, with a file in its volume, and with a Secret that no chart has.
-async fn application<'a>(shop: &'a Ground, chart: &Chart) -> Result<Instance<'a>> {
+async fn application(shop: &Ground, chart: &Chart) -> Result<()> {
     let web = named(shop, "web", "web").chart(chart).with(
         "{timeout: 2m, values: {source: inline, inline: {storageClass: runbook, greeting: from the page}}}",
     );
     let web = web.applied().await?;
     web.says("Ready", "True/HelmReleaseReady").await?;
     shop.apply(BY_HAND).await?;
-    in_the_pod(shop, &format!("echo {ORDERS} > /data/orders")).await?;
-    Ok(web)
+    in_the_pod(shop, &format!("echo {ORDERS} > /data/orders")).await.map(|_| ())
 }
 
 const BY_HAND: &str = "
