@@ -150,6 +150,9 @@ spec:
       annotations: {backup.velero.io/backup-volumes: data}
       {{- end }}
     spec:
+      {{- if .Values.storageClass }}
+      securityContext: {fsGroup: 65532}
+      {{- end }}
       terminationGracePeriodSeconds: 0
       containers:
       - name: probe

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, anyhow, ensure};
 use kube::ResourceExt;
 use kube::api::{DeleteParams, ListParams};
 use serde_json::{Value, json};
@@ -52,11 +52,11 @@ async fn run(ground: &Ground) -> Result<()> {
     let told = as_the_page_says(&shop, &copy, &volumes).await;
     let told = match told {
         Ok(()) => Ok(()),
-        Err(error) => Err(error.context(format!(
-            "{}{}",
+        Err(error) => Err(anyhow!(
+            "{error:#}\n{}{}",
             diagnosis::namespace(&ground.cluster, SHOP).await,
             diagnosis::namespace(&ground.cluster, COPY).await
-        ))),
+        )),
     };
     told.and(remove_all(&shop, &copy, &volumes).await)
 }

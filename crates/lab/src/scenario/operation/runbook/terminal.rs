@@ -30,7 +30,8 @@ impl Terminal {
         let path = format!("{}:{}:{path}", ground.cluster.tools.display(), plugin_folder()?.display());
         let mut shell = Command::new("bash");
         shell.args(["--noprofile", "--norc"]).current_dir(folder).kill_on_drop(true);
-        shell.env("KUBECONFIG", &ground.cluster.kubeconfig).env("PATH", path);
+        // Somebody has logged in.
+        shell.env("KUBECONFIG", &ground.cluster.kubeconfig).env("PATH", path).env("USER", "lab");
         let mut shell = shell.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let input = shell.stdin.take().context("bash has no input")?;
         let said = shell.stdout.take().context("bash has no output")?;
