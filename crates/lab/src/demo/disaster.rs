@@ -17,34 +17,31 @@ use crate::scenario::approver_key;
 pub(super) const NOTES: &str = "notes";
 const NOTE: &str = "written-before-the-disaster";
 
-/// What is needed to get the application back.
-pub(super) struct Saved {
-    backup: String,
-    /// Of its own: a restore does not bring it.
-    instance: Value,
-}
-
 impl Story<'_> {
-    pub(super) async fn back_up(&mut self) -> Result<Saved> {
-        self.act("Back it up", "By Velero, with a note that no chart knows. The manifest is kept apart.");
+    /// The name of the backup. The instance is kept apart: a restore does not bring it back.
+    pub(super) async fn back_up(&mut self) -> Result<String> {
+        self.act("Back it up", "By Velero, with a note that no chart knows. The instance is kept apart, with spec.suspend: true.");
         let backup = Timestamp::now().strftime("podinfo-%Y%m%d-%H%M%S").to_string();
-        self.type_all(&[
-            format!("kubectl create configmap {NOTES} -n {NAMESPACE} --from-literal=note={NOTE}"),
-            format!("kubectl vworkspace op create backup.velero --target {NAME} -n {NAMESPACE} --name {backup} --wait"),
-            format!("kubectl get backup {backup} -n velero -o jsonpath={{.status.phase}}"),
-        ])
+        self.shown(&format!("kubectl create configmap {NOTES} -n {NAMESPACE} --from-literal=note={NOTE}"))
+            .await?;
+        self.show(&format!(
+            "kubectl vworkspace op create backup.velero --target {NAME} -n {NAMESPACE} --name {backup} --wait"
+        ))
         .await?;
+        self.show(&format!("kubectl get backup {backup} -n velero -o jsonpath={{.status.phase}}")).await?;
         println!();
         typed(&format!("kubectl get appinst {NAME} -n {NAMESPACE} -o yaml > podinfo.yaml"));
         let get = ["get", "appinst", NAME, "-n", NAMESPACE, "-o", "json"];
         let live: Value = serde_json::from_str(&self.kubectl(&get, None).await?)?;
-        Ok(Saved { backup, instance: as_new(&live) })
+        // JSON is YAML.
+        fs::write(self.folder.join("podinfo.yaml"), as_new(&live).to_string())?;
+        Ok(backup)
     }
 
     pub(super) async fn lose_it(&mut self) -> Result<()> {
         self.act("Lose it", "Somebody deletes the wrong namespace.");
         let started = Instant::now();
-        typed(&format!("kubectl delete namespace {NAMESPACE}"));
+        typed(&format!("kubectl delete namespace {NAMESPACE} --wait=false"));
         self.kubectl(&["delete", "namespace", NAMESPACE, "--wait=false"], None).await?;
         let gone = self.watcher.until_gone(started).await;
         self.explained(gone)?;
@@ -54,73 +51,49 @@ impl Story<'_> {
         self.show(&format!("kubectl get appinst,helmreleases,deployments,configmaps -n {NAMESPACE}")).await
     }
 
-    pub(super) async fn restore(&mut self, saved: &Saved) -> Result<()> {
+    pub(super) async fn restore(&mut self, backup: &str) -> Result<()> {
         self.act(
             "Restore it",
             "The instance waits, suspended, while the objects come back. A restore needs an approval; then Flux takes over.",
         );
-        let Saved { backup, instance } = saved;
-        self.type_all(&[format!("kubectl create namespace {NAMESPACE}")]).await?;
-        println!();
-        typed("kubectl apply -f podinfo.yaml      # with spec.suspend: true");
+        self.shown(&format!("kubectl create namespace {NAMESPACE}")).await?;
         let started = Instant::now();
-        self.kubectl(&["apply", "-f", "-"], Some(&instance.to_string())).await?;
+        self.show("kubectl apply -f podinfo.yaml").await?;
         self.follow(started, &[("Suspended", "True/ManuallySuspended")]).await?;
 
         let restore = format!("{backup}-back");
-        self.type_all(&[
-            format!("kubectl vworkspace op create restore.velero --target {NAME} -n {NAMESPACE} --name {restore} -p backupName={backup}"),
-            format!("kubectl wait operation/{restore} -n {NAMESPACE} --for=condition=Blocked --timeout=1m"),
-        ])
+        self.show(&format!(
+            "kubectl vworkspace op create restore.velero --target {NAME} -n {NAMESPACE} --name {restore} -p backupName={backup}"
+        ))
         .await?;
-        self.approved(&restore).await?;
+        self.show(&format!(
+            "kubectl wait operation/{restore} -n {NAMESPACE} --for=condition=Blocked --timeout=1m"
+        ))
+        .await?;
+        self.approve(&restore).await?;
         self.show(&format!("kubectl vworkspace op show {restore} -n {NAMESPACE}")).await?;
         println!();
         self.patched(&json!({"spec": {"suspend": false}}), READY).await?;
         println!();
         self.answers("Hello, world").await?;
-        let note = format!("kubectl get configmap {NOTES} -n {NAMESPACE} -o jsonpath={{.data.note}}");
-        self.show(&note).await
+        self.show(&format!("kubectl get configmap {NOTES} -n {NAMESPACE} -o jsonpath={{.data.note}}")).await
     }
 
-    /// With the key of the lab's own approver, which is no secret.
-    async fn approved(&self, restore: &str) -> Result<()> {
-        println!();
-        typed(&format!("kubectl vworkspace op approve {restore} -n {NAMESPACE} --key approver.pem --yes"));
-        let key = self.cluster.paths.state.join("approver.pem");
-        fs::write(&key, approver_key())?;
-        let file = key.display().to_string();
-        let approve = [
-            "vworkspace",
-            "op",
-            "approve",
-            restore,
-            "-n",
-            NAMESPACE,
-            "--key",
-            &file,
-            "--by",
-            "the demo",
-            "--yes",
-        ];
+    /// With the key of the lab's own approver, which is no secret; then waits for the end.
+    async fn approve(&self, restore: &str) -> Result<()> {
+        fs::write(self.folder.join("approver.pem"), approver_key())?;
         let started = Instant::now();
-        let approved = self.kubectl(&approve, None).await;
-        fs::remove_file(&key)?;
-        approved?;
+        self.show(&format!(
+            "kubectl vworkspace op approve {restore} -n {NAMESPACE} --key approver.pem --by demo --yes"
+        ))
+        .await?;
         let operations = self.cluster.dynamic("ops.vworkspace.io/v1alpha1", "Operation", Some(NAMESPACE));
         let ended = Watcher::new(operations, restore).until(started, &[("Succeeded", "True")]).await;
         self.explained(ended)
     }
-
-    async fn type_all(&self, commands: &[String]) -> Result<()> {
-        for command in commands {
-            self.show(command).await?;
-        }
-        Ok(())
-    }
 }
 
-/// As somebody would keep it: without what the cluster has added, and suspended.
+/// As somebody would keep it: without what the cluster has added, and suspended, to be applied before a restore.
 fn as_new(live: &Value) -> Value {
     let at = |pointer: &str| live.pointer(pointer).cloned().unwrap_or_default();
     let mut annotations = at("/metadata/annotations");

@@ -1,5 +1,7 @@
 //! The acts of the demo.
 
+use std::fs;
+use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -32,17 +34,21 @@ pub(super) struct Story<'a> {
     tag: String,
     named: String,
     pub(super) watcher: Watcher,
+    /// Where commands are run.
+    pub(super) folder: PathBuf,
     acts: usize,
 }
 
 impl<'a> Story<'a> {
     pub(super) fn new(cluster: &'a Cluster, named: &str, tag: String) -> Self {
         let watcher = Watcher::new(instances(cluster), NAME);
-        Self { cluster, tag, named: named.to_owned(), watcher, acts: 0 }
+        let folder = cluster.paths.state.join("demo");
+        Self { cluster, tag, named: named.to_owned(), watcher, folder, acts: 0 }
     }
 
     /// Removes what an earlier demo left. One that was interrupted may have left no namespace.
     pub(super) async fn clear_the_stage(&self) -> Result<()> {
+        fs::create_dir_all(&self.folder)?;
         let is_settled = |namespace: Option<&DynamicObject>| {
             namespace.is_none_or(|namespace| namespace.metadata.deletion_timestamp.is_none())
         };
@@ -175,6 +181,11 @@ impl<'a> Story<'a> {
     /// object's status, not its own.
     pub(super) async fn show(&self, command: &str) -> Result<()> {
         println!();
+        self.shown(command).await
+    }
+
+    /// The same without an empty line before it.
+    pub(super) async fn shown(&self, command: &str) -> Result<()> {
         typed(command);
         let words: Vec<&str> = command.split(' ').skip(1).collect();
         let said = self.kubectl(&words, None).await?;
@@ -185,7 +196,10 @@ impl<'a> Story<'a> {
     pub(super) async fn kubectl(&self, arguments: &[&str], input: Option<&str>) -> Result<String> {
         let path = std::env::var("PATH").unwrap_or_default();
         let mut kubectl = self.cluster.tool("kubectl");
-        kubectl.args(arguments).env("PATH", format!("{}:{path}", plugin_folder()?.display()));
+        kubectl
+            .current_dir(&self.folder)
+            .args(arguments)
+            .env("PATH", format!("{}:{path}", plugin_folder()?.display()));
         kubectl.stdin(if input.is_some() { Stdio::piped() } else { Stdio::null() });
         let mut kubectl = kubectl.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
         if let Some((stdin, input)) = kubectl.stdin.as_mut().zip(input) {
