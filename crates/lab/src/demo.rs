@@ -1,7 +1,8 @@
 //! `cargo lab demo`: the life of an application under the operator, on a real cluster: installed, upgraded, broken,
-//! repaired, removed, and what its status says meanwhile. Commands are shown as they are run.
+//! repaired, backed up, lost and restored, and what its status says meanwhile. Commands are shown as they are run.
 
 mod curtain;
+mod disaster;
 mod story;
 mod style;
 mod watching;
@@ -25,7 +26,7 @@ const THIRD: &str = "6.9.4-demo";
 /// Starts what is needed and tells the story.
 /// `named` is how the user names this lab on the command line.
 pub(crate) async fn run(paths: &Paths, kubeconfig: Option<&Path>, named: &str) -> Result<()> {
-    let mut addons = Addon::selected(&["operator".to_owned()], paths)?;
+    let mut addons = Addon::selected(&["operator", "velero"].map(str::to_owned), paths)?;
     addons.push(Addon::load("demo", paths)?);
     // Everything is built before anything is started.
     up::prepare(paths, kubeconfig, &addons)?;

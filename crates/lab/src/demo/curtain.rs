@@ -21,7 +21,8 @@ pub(super) fn fall(cluster: &Cluster, named: &str) -> Result<()> {
         ("what a word means", format!("{kubectl} vworkspace explain appinst Degraded")),
         ("change it", format!("{kubectl} edit appinst {NAME} -n {NAMESPACE}")),
         ("kubectl and helm", format!("eval \"$(cargo lab{named} env)\"")),
-        ("all of this slowly", "docs/tour.md".to_owned()),
+        ("its operations", format!("{kubectl} vworkspace op list -n {NAMESPACE}")),
+        ("all of this slowly", "docs/tour.md and docs/backup-restore.md".to_owned()),
     ]);
     next.push(match cluster.node {
         Some(_) => ("stop everything", format!("cargo lab{named} down")),

@@ -1,5 +1,7 @@
 //! The acts of the demo.
 
+use std::fs;
+use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -10,6 +12,7 @@ use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
 use tokio::time::{Instant, sleep};
 
+use super::disaster::NOTES;
 use super::style::{DIM, GOOD, STRONG, styled};
 use super::watching::Watcher;
 use super::{SECOND, THIRD, plugin_folder};
@@ -20,33 +23,52 @@ pub(super) const NAME: &str = "podinfo";
 pub(super) const NAMESPACE: &str = "demo";
 /// How long pods of an earlier revision may go on answering.
 const ANSWER_DEADLINE: Duration = Duration::from_secs(45);
+/// How long what is deleted may take to go.
+pub(super) const GOODBYE: Duration = Duration::from_secs(90);
 const POLL: Duration = Duration::from_millis(250);
 
 /// The cluster, and how its story is told.
 pub(super) struct Story<'a> {
-    cluster: &'a Cluster,
+    pub(super) cluster: &'a Cluster,
     /// The tag of the image that works.
     tag: String,
     named: String,
-    watcher: Watcher,
+    pub(super) watcher: Watcher,
+    /// Where commands are run.
+    pub(super) folder: PathBuf,
     acts: usize,
 }
 
 impl<'a> Story<'a> {
     pub(super) fn new(cluster: &'a Cluster, named: &str, tag: String) -> Self {
         let watcher = Watcher::new(instances(cluster), NAME);
-        Self { cluster, tag, named: named.to_owned(), watcher, acts: 0 }
+        let folder = cluster.paths.state.join("demo");
+        Self { cluster, tag, named: named.to_owned(), watcher, folder, acts: 0 }
     }
 
-    /// Removes what an earlier demo left.
+    /// Removes what an earlier demo left. One that was interrupted may have left no namespace.
     pub(super) async fn clear_the_stage(&self) -> Result<()> {
+        fs::create_dir_all(&self.folder)?;
+        let is_settled = |namespace: Option<&DynamicObject>| {
+            namespace.is_none_or(|namespace| namespace.metadata.deletion_timestamp.is_none())
+        };
+        let namespaces = self.cluster.dynamic("v1", "Namespace", None);
+        let stays = wait_until(&namespaces, NAMESPACE, Instant::now() + GOODBYE, is_settled);
+        ensure!(stays.await.is_ok(), "namespace {NAMESPACE} of an earlier demo does not go");
+        self.cluster.apply_yaml(include_str!("../../addons/demo/namespace.yaml")).await?;
+        self.remove_instance().await?;
+        self.kubectl(&["delete", "configmap", NOTES, "-n", NAMESPACE, "--ignore-not-found"], None).await?;
+        Ok(())
+    }
+
+    async fn remove_instance(&self) -> Result<()> {
         let api = instances(self.cluster);
         match api.delete(NAME, &DeleteParams::background()).await {
             Err(kube::Error::Api(status)) if status.code == 404 => return Ok(()),
             other => other.context("failed to remove what an earlier demo left")?,
         };
         eprintln!("lab: removing the application of an earlier demo");
-        let gone = wait_until(&api, NAME, Instant::now() + Duration::from_secs(90), |known| known.is_none());
+        let gone = wait_until(&api, NAME, Instant::now() + GOODBYE, |known| known.is_none());
         ensure!(
             gone.await.is_ok(),
             "the application of an earlier demo does not go; look: cargo lab{} kubectl describe appinst {NAME} -n {NAMESPACE}",
@@ -65,8 +87,9 @@ impl<'a> Story<'a> {
         self.upgrade().await?;
         self.break_it().await?;
         self.repair().await?;
-        self.remove().await?;
-        self.install_again(instance).await?;
+        let saved = self.back_up().await?;
+        self.lose_it().await?;
+        self.restore(&saved).await?;
         println!("\nThat took {}.", seconds(started.elapsed()));
         Ok(())
     }
@@ -117,23 +140,6 @@ impl<'a> Story<'a> {
         self.answers("Hello, world").await
     }
 
-    async fn remove(&mut self) -> Result<()> {
-        self.act("Remove it", "The instance goes last, when nothing of the application is left.");
-        let started = Instant::now();
-        typed("kubectl delete appinst podinfo -n demo --wait=false");
-        self.kubectl(&["delete", "appinst", NAME, "-n", NAMESPACE, "--wait=false"], None).await?;
-        let gone = self.watcher.until_gone(started).await;
-        self.explained(gone)?;
-        self.show("kubectl get helmreleases,deployments,services,pods -n demo").await
-    }
-
-    async fn install_again(&mut self, instance: &str) -> Result<()> {
-        self.act("And once more", "The same object again, so that there is something to look at.");
-        self.applied(instance).await?;
-        println!();
-        self.answers("Hello").await
-    }
-
     /// Applies the instance and waits until it is ready.
     async fn applied(&mut self, instance: &str) -> Result<()> {
         let started = Instant::now();
@@ -143,7 +149,7 @@ impl<'a> Story<'a> {
     }
 
     /// Changes the instance and waits until it says what is expected.
-    async fn patched(&mut self, change: &Value, wanted: &[(&str, &str)]) -> Result<()> {
+    pub(super) async fn patched(&mut self, change: &Value, wanted: &[(&str, &str)]) -> Result<()> {
         let change = change.to_string();
         let started = Instant::now();
         typed(&format!("kubectl patch appinst {NAME} -n {NAMESPACE} --type merge --patch '{change}'"));
@@ -152,12 +158,12 @@ impl<'a> Story<'a> {
         self.follow(started, wanted).await
     }
 
-    async fn follow(&mut self, started: Instant, wanted: &[(&str, &str)]) -> Result<()> {
+    pub(super) async fn follow(&mut self, started: Instant, wanted: &[(&str, &str)]) -> Result<()> {
         let followed = self.watcher.until(started, wanted).await;
         self.explained(followed)
     }
 
-    fn explained(&self, result: Result<()>) -> Result<()> {
+    pub(super) fn explained(&self, result: Result<()>) -> Result<()> {
         result.with_context(|| {
             format!(
                 "act {} of the demo did not end as it should; look: cargo lab{} kubectl describe appinst {NAME} -n {NAMESPACE}",
@@ -166,15 +172,20 @@ impl<'a> Story<'a> {
         })
     }
 
-    fn act(&mut self, title: &str, about: &str) {
+    pub(super) fn act(&mut self, title: &str, about: &str) {
         self.acts += 1;
         println!("\n{}\n{about}\n", styled(STRONG, &format!("{}. {title}", self.acts)));
     }
 
     /// Shows a command without quotes in it as a user would type it, and its answer. The plugin's exit code tells the
     /// object's status, not its own.
-    async fn show(&self, command: &str) -> Result<()> {
+    pub(super) async fn show(&self, command: &str) -> Result<()> {
         println!();
+        self.shown(command).await
+    }
+
+    /// The same without an empty line before it.
+    pub(super) async fn shown(&self, command: &str) -> Result<()> {
         typed(command);
         let words: Vec<&str> = command.split(' ').skip(1).collect();
         let said = self.kubectl(&words, None).await?;
@@ -182,10 +193,13 @@ impl<'a> Story<'a> {
         Ok(())
     }
 
-    async fn kubectl(&self, arguments: &[&str], input: Option<&str>) -> Result<String> {
+    pub(super) async fn kubectl(&self, arguments: &[&str], input: Option<&str>) -> Result<String> {
         let path = std::env::var("PATH").unwrap_or_default();
         let mut kubectl = self.cluster.tool("kubectl");
-        kubectl.args(arguments).env("PATH", format!("{}:{path}", plugin_folder()?.display()));
+        kubectl
+            .current_dir(&self.folder)
+            .args(arguments)
+            .env("PATH", format!("{}:{path}", plugin_folder()?.display()));
         kubectl.stdin(if input.is_some() { Stdio::piped() } else { Stdio::null() });
         let mut kubectl = kubectl.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
         if let Some((stdin, input)) = kubectl.stdin.as_mut().zip(input) {
@@ -205,7 +219,7 @@ impl<'a> Story<'a> {
     }
 
     /// Asks the application through the API server, so that it works on every cluster.
-    async fn answers(&self, greeting: &str) -> Result<()> {
+    pub(super) async fn answers(&self, greeting: &str) -> Result<()> {
         let path = format!("/api/v1/namespaces/{NAMESPACE}/services/{NAME}:http/proxy/api/info");
         let deadline = Instant::now() + ANSWER_DEADLINE;
         loop {
@@ -229,12 +243,12 @@ impl<'a> Story<'a> {
     }
 }
 
-const READY: &[(&str, &str)] = &[("Ready", "True/HelmReleaseReady"), ("Reconciling", "False")];
+pub(super) const READY: &[(&str, &str)] = &[("Ready", "True/HelmReleaseReady"), ("Reconciling", "False")];
 
 fn instances(cluster: &Cluster) -> Api<DynamicObject> {
     cluster.dynamic("apps.vworkspace.io/v1alpha1", "ApplicationInstance", Some(NAMESPACE))
 }
 
-fn typed(command: &str) {
+pub(super) fn typed(command: &str) {
     println!("{}", styled(STRONG, &format!("$ {command}")));
 }

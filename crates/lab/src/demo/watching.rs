@@ -151,9 +151,10 @@ fn shown(line: &Line<'_>, message: &str, started: Instant) -> String {
 
 fn style(type_: &str, words: &str) -> Style {
     match (type_, words.split_once('/').unwrap_or_default()) {
-        ("Ready", ("True", _)) | ("Degraded", (_, "Recovered")) => GOOD,
-        ("Ready", ("False", "HelmReleaseFailed")) | ("Degraded" | "Stalled" | "Blocked", ("True", _)) => BAD,
-        ("Ready", _) | ("Reconciling" | "Suspended" | "Deleting", ("True", _)) => BUSY,
+        ("Ready" | "Succeeded", ("True", _)) | ("Degraded", (_, "Recovered")) => GOOD,
+        ("Ready", ("False", "HelmReleaseFailed"))
+        | ("Degraded" | "Stalled" | "Blocked" | "Failed", ("True", _)) => BAD,
+        ("Ready", _) | ("Reconciling" | "Suspended" | "Deleting" | "Running", ("True", _)) => BUSY,
         _ => DIM,
     }
 }

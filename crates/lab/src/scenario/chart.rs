@@ -111,7 +111,8 @@ impl Drop for Chart {
 }
 
 /// `fail` is the text of a template error, `replicas: 0` an application without pods, `ready: false` a pod that never gets
-/// ready, `delay` the seconds until it does, `stumble` a pod whose first start fails.
+/// ready, `delay` the seconds until it does, `stumble` a pod whose first start fails, `storageClass` that of a volume at `/data`,
+/// whose files Velero is to save.
 const VALUES: &str = "
 greeting: from the chart
 fail: ''
@@ -119,6 +120,7 @@ replicas: 1
 ready: true
 delay: 0
 stumble: false
+storageClass: ''
 ";
 
 const TEMPLATE: &str = "
@@ -127,6 +129,13 @@ apiVersion: v1
 kind: ConfigMap
 metadata: {name: '{{ .Release.Name }}-settings'}
 data: {greeting: '{{ .Values.greeting }}', version: '{{ .Chart.Version }}'}
+{{- with .Values.storageClass }}
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: '{{ $.Release.Name }}-data'}
+spec: {storageClassName: '{{ . }}', accessModes: [ReadWriteOnce], resources: {requests: {storage: 16Mi}}}
+{{- end }}
 ---
 apiVersion: apps/v1
 kind: Deployment
@@ -135,8 +144,15 @@ spec:
   replicas: {{ .Values.replicas }}
   selector: {matchLabels: {app: '{{ .Release.Name }}'}}
   template:
-    metadata: {labels: {app: '{{ .Release.Name }}', app.kubernetes.io/name: '{{ .Chart.Name }}'}}
+    metadata:
+      labels: {app: '{{ .Release.Name }}', app.kubernetes.io/name: '{{ .Chart.Name }}'}
+      {{- if .Values.storageClass }}
+      annotations: {backup.velero.io/backup-volumes: data}
+      {{- end }}
     spec:
+      {{- if .Values.storageClass }}
+      securityContext: {fsGroup: 65532}
+      {{- end }}
       terminationGracePeriodSeconds: 0
       containers:
       - name: probe
@@ -151,10 +167,18 @@ spec:
           exec: {command: ['{{ .Values.ready }}']}
           initialDelaySeconds: {{ .Values.delay }}
           periodSeconds: 1
-        volumeMounts: [{name: settings, mountPath: /settings}, {name: scratch, mountPath: /scratch}]
+        volumeMounts:
+        - {name: settings, mountPath: /settings}
+        - {name: scratch, mountPath: /scratch}
+        {{- if .Values.storageClass }}
+        - {name: data, mountPath: /data}
+        {{- end }}
       volumes:
       - {name: settings, configMap: {name: '{{ .Release.Name }}-settings'}}
       - {name: scratch, emptyDir: {}}
+      {{- if .Values.storageClass }}
+      - {name: data, persistentVolumeClaim: {claimName: '{{ .Release.Name }}-data'}}
+      {{- end }}
 ";
 
 const SERVICE: &str = "

@@ -46,6 +46,7 @@ use crate::diagnosis;
 use crate::progress::seconds;
 use crate::reasons::Seen;
 
+pub(crate) use application::approval::private_key as approver_key;
 pub(crate) use faults::Choice as Faults;
 
 /// The scenario that `--faults` is about.
@@ -136,6 +137,7 @@ pub(crate) const ALL: &[Scenario] = &[
     application::unreadable::SCENARIO,
     application::propagation::OPERATOR_AWAY,
     operation::backup::VELERO_AWAY,
+    operation::runbook::SCENARIO,
     optional_kind::SCENARIO,
     watched_namespaces::SCENARIO,
     faults::SCENARIO,

@@ -86,7 +86,7 @@ async fn in_the_pod(ground: &Ground, script: &str) -> Result<String> {
 }
 
 /// Velero remembers for each namespace that the bucket has a place for its files, even when the bucket was replaced since.
-async fn forget_repository(ground: &Ground) -> Result<()> {
+pub(super) async fn forget_repository(ground: &Ground) -> Result<()> {
     let of_this_namespace = format!("velero.io/volume-namespace={}", ground.namespace);
     let repositories = velero(ground, "BackupRepository");
     let chosen = ListParams::default().labels(&of_this_namespace);

@@ -218,6 +218,11 @@ pub(in super::super) fn public_key() -> String {
     SigningKey::from_seed(&APPROVER).public_key()
 }
 
+/// The approver's private key, as a file for the plugin.
+pub(crate) fn private_key() -> String {
+    SigningKey::from_seed(&APPROVER).to_pem().to_string()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

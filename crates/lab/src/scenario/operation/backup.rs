@@ -307,7 +307,7 @@ async fn away<'a>(ground: &'a Ground, earlier: &str) -> Result<OwnObject<'a>> {
     Ok(later)
 }
 
-async fn scale(ground: &Ground, replicas: i64) -> Result<()> {
+pub(super) async fn scale(ground: &Ground, replicas: i64) -> Result<()> {
     let deployments = ground.cluster.dynamic("apps/v1", "Deployment", Some("velero"));
     let patch = Patch::Merge(json!({"spec": {"replicas": replicas}}));
     deployments.patch("velero", &PatchParams::default(), &patch).await?;

@@ -6,6 +6,7 @@ pub(super) mod backup;
 pub(super) mod cancel;
 pub(super) mod command;
 pub(super) mod refused;
+pub(super) mod runbook;
 pub(super) mod upgrade;
 pub(super) mod waiting;
 
