@@ -218,6 +218,11 @@ pub(in super::super) fn public_key() -> String {
     SigningKey::from_seed(&APPROVER).public_key()
 }
 
+/// The approver's key as a file has it, for whoever approves with the plugin.
+pub(in super::super) fn key_file() -> String {
+    SigningKey::from_seed(&APPROVER).to_pem().to_string()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
