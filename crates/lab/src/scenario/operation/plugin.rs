@@ -60,7 +60,10 @@ async fn refused(ground: &Ground, shell: &Shell<'_>) -> Result<()> {
             "runCommand.job -p image=x -p backoffLimit=many",
             &["spec.parameters.backoffLimit: found 'many'; expected"],
         ),
-        ("runCommand.job -p image=x -p 'command=[sh'", &["-p command: found no JSON", "expected"]),
+        (
+            "runCommand.job -p image=x -p 'command=[sh]'",
+            &["-p command: found no JSON", "expected JSON such as"],
+        ),
     ];
     for (arguments, promised) in table {
         let typed = format!("kubectl vworkspace op create {arguments} --target shop");
