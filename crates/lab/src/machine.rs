@@ -12,7 +12,7 @@ use crate::paths::Paths;
 use crate::unmet::Unmet;
 
 /// Program that must be there, and the Debian package that brings it.
-const PACKAGES: [(&str, &str); 9] = [
+const PACKAGES: [(&str, &str); 10] = [
     ("containerd", "containerd"),
     ("runc", "runc"),
     ("/usr/lib/cni/ptp", "containernetworking-plugins"),
@@ -22,6 +22,8 @@ const PACKAGES: [(&str, &str); 9] = [
     ("unshare", "util-linux"),
     (MUSL_COMPILER, "musl-tools"),
     (WRONG_CLOCK, "libfaketime"),
+    // The guide's commands use it.
+    ("jq", "jq"),
 ];
 /// Compiles the parts in C of static programs.
 pub(crate) const MUSL_COMPILER: &str = "musl-gcc";

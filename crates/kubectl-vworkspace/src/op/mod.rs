@@ -117,5 +117,5 @@ fn write_json(value: &impl serde::Serialize, out: &mut impl Write) -> std::io::R
 /// As YAML.
 fn write_yaml(value: &impl serde::Serialize, out: &mut impl Write) -> std::io::Result<()> {
     let text = serde_saphyr::to_string(value).map_err(std::io::Error::other)?;
-    out.write_all(text.as_bytes())
+    writeln!(out, "{}", text.trim_end())
 }

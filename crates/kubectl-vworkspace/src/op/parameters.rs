@@ -85,14 +85,20 @@ fn json(parameter: &Parameter, text: &str) -> Result<Value, OpError> {
         let Parameter { name, .. } = parameter;
         let (line, column) = (error.line(), error.column());
         let file = match parameter.kind {
-            ParameterKind::Env | ParameterKind::Object => ", as JSON or as @FILE",
-            _ => ", as JSON",
+            ParameterKind::Env | ParameterKind::Object => ", or @FILE",
+            _ => "",
         };
+        let example = example(parameter).map(|example| format!(" such as '{name}={example}'"));
         OpError::Refused(format!(
-            "-p {name}: found no JSON at line {line}, column {column}; expected {}{file}",
-            parameter.expected()
+            "-p {name}: found no JSON at line {line}, column {column}; expected JSON{}{file}",
+            example.unwrap_or_default()
         ))
     })
+}
+
+/// The reference writes examples in YAML.
+fn example(parameter: &Parameter) -> Option<Value> {
+    serde_saphyr::from_str(parameter.example).ok().filter(|example: &Value| !example.is_null())
 }
 
 /// A file of YAML or JSON.
@@ -178,7 +184,13 @@ mod tests {
             (
                 "upgrade.helm",
                 &["valuesPatch={\"password\": hunter2}"],
-                "-p valuesPatch: found no JSON at line 1, column 14; expected an object such as {replicas: 2}, as JSON or as @FILE",
+                "-p valuesPatch: found no JSON at line 1, column 14; expected JSON such as 'valuesPatch={\"replicas\":2}', or @FILE",
+            ),
+            // As the reference writes it, in YAML.
+            (
+                "runCommand.job",
+                &["command=[/bin/sh, -c]"],
+                "-p command: found no JSON at line 1, column 2; expected JSON such as 'command=[\"/bin/sh\",\"-c\"]'",
             ),
         ];
         for (template, pairs, wanted) in told {

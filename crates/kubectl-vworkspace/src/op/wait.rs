@@ -8,7 +8,7 @@ use futures::StreamExt;
 use kube::ResourceExt;
 use kube::runtime::WatchStreamExt;
 use kube::runtime::watcher::{self, Event, watcher};
-use vworkspace_api::operation::{Operation, OperationStatus, Phase};
+use vworkspace_api::operation::{Blocked, Engine, Operation, OperationStatus, Phase};
 
 use super::OpError;
 use super::access::Session;
@@ -70,6 +70,10 @@ pub(super) async fn until_ended(
             Some(Ok(Event::InitApply(operation) | Event::Apply(operation))) => {
                 progress.show(&operation)?;
                 let phase = phase(&operation);
+                let is_new = last.as_ref().is_none_or(|last| reason(last) != reason(&operation));
+                if let Some(hint) = hint(&operation, &place).filter(|_| is_new) {
+                    progress.tell(&hint)?;
+                }
                 last = Some(operation);
                 if phase.is_final() {
                     progress.end()?;
@@ -97,7 +101,7 @@ pub(super) async fn until_ended(
     }
 }
 
-fn cause(error: watcher::Error) -> kube::Error {
+pub(super) fn cause(error: watcher::Error) -> kube::Error {
     match error {
         watcher::Error::InitialListFailed(cause)
         | watcher::Error::WatchStartFailed(cause)
@@ -112,6 +116,25 @@ fn cause(error: watcher::Error) -> kube::Error {
 /// What the operator said last; Pending, as long as it has said nothing.
 pub(super) fn phase(operation: &Operation) -> Phase {
     operation.status.as_ref().and_then(|status| status.phase).unwrap_or(Phase::Pending)
+}
+
+fn reason(operation: &Operation) -> Option<&str> {
+    operation.status.as_ref()?.reason.as_deref()
+}
+
+/// What to type where nobody gets on by waiting.
+fn hint(operation: &Operation, place: &str) -> Option<String> {
+    let op = "kubectl vworkspace op";
+    match phase(operation) {
+        Phase::Failed if operation.spec.engine == Engine::Job => {
+            Some(format!("Why: {op} logs {place}, and {op} show {place}"))
+        }
+        Phase::Failed => Some(format!("Why: {op} show {place}")),
+        Phase::Pending if reason(operation) == Some(Blocked::AwaitingApproval.entry().reason) => {
+            Some(format!("To approve it: {op} approve {place} --key FILE"))
+        }
+        _ => None,
+    }
 }
 
 fn exit(phase: Phase) -> Exit {
@@ -131,7 +154,7 @@ pub(super) fn style(phase: Phase) -> anstyle::Style {
 }
 
 /// `Running  EngineStarted  Backup shop/nightly runs.`
-fn state(operation: &Operation) -> String {
+pub(super) fn state(operation: &Operation) -> String {
     let none = OperationStatus::default();
     let status = operation.status.as_ref().unwrap_or(&none);
     let phase = phase(operation);

@@ -110,6 +110,7 @@ fn a_dry_run_needs_no_cluster() {
     ]);
     assert_eq!((shown.err.as_str(), shown.exit), ("", Some(0)));
     insta::assert_snapshot!(shown.out);
+    assert!(shown.out.ends_with("tools:1\n"), "{:?}", shown.out);
     let json =
         run(&["create", "backup.velero", "--target", "web", "--name", "a", "--dry-run=client", "-o", "json"]);
     let object: Value = serde_json::from_str(&json.out).unwrap();

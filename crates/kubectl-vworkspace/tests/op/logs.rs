@@ -57,7 +57,8 @@ fn where_there_is_none_it_is_said_with_where_to_look() {
         json!({"apiVersion": "velero.io/v1", "kind": "Backup", "name": "nightly-1", "namespace": "velero"});
     let backup = operation("nightly", "Backup", "velero", json!({"phase": "Running", "engineRef": engine}));
     let run = cluster(backup, Vec::new()).run(&["logs", "nightly"]);
-    let wanted = "nightly has no log: no pod carries ops.vworkspace.io/operation=nightly-uid.\nVelero keeps it: velero backup logs nightly-1 -n velero\n";
+    let wanted = "nightly has no log of its own: Running  -\nVelero keeps it: velero backup logs nightly-1 -n velero\n\
+        What Velero does for all: kubectl logs -n velero deploy/velero --tail=200\n";
     assert_eq!((run.out.as_str(), run.err.as_str(), run.exit), ("", wanted, Some(1)));
 
     let gone = operation(
@@ -70,4 +71,46 @@ fn where_there_is_none_it_is_said_with_where_to_look() {
     let run = cluster(gone, Vec::new()).run(&["logs", "tidy"]);
     let wanted = "tidy has no log any more: Pod gone, which had it, is gone.\nIts last lines were kept (spec.policy.captureLogs):\n";
     assert_eq!((run.out.as_str(), run.err.as_str(), run.exit), ("a\nb\n", wanted, Some(1)));
+}
+
+#[test]
+fn before_the_start_there_is_none_yet_and_afterwards_none_any_more() {
+    let told = json!({"phase": "Pending", "reason": "EngineNotStarted", "message": "Job tidy-1 waits for its pod to start."});
+    let mut waiting = pod("one", "2026-01-02T03:00:00Z");
+    waiting["status"] = json!({"phase": "Pending"});
+    let run = cluster(operation("tidy", "RunCommand", "job", told), vec![waiting]).run(&["logs", "tidy"]);
+    let wanted = "tidy has no log yet: Pending  EngineNotStarted  Job tidy-1 waits for its pod to start.\n";
+    assert_eq!((run.out.as_str(), run.err.as_str(), run.exit), ("", wanted, Some(1)));
+
+    let told = json!({"phase": "Cancelled", "reason": "UserCancelled", "message": "Stopped."});
+    let run = cluster(operation("tidy", "RunCommand", "job", told), Vec::new()).run(&["logs", "-f", "tidy"]);
+    let wanted = "tidy has no log: Cancelled  UserCancelled  Stopped.\nNo pod carries ops.vworkspace.io/operation=tidy-uid (any more).\n";
+    assert_eq!((run.out.as_str(), run.err.as_str(), run.exit), ("", wanted, Some(1)));
+}
+
+#[test]
+fn who_follows_before_the_start_waits_for_it() {
+    let state = |phase: &str| {
+        operation("tidy", "RunCommand", "job", json!({"phase": phase, "reason": "X", "message": "so"}))
+    };
+    let (pending, running) = (state("Pending"), state("Running"));
+    let begun = std::sync::atomic::AtomicBool::new(false);
+    let cluster = Cluster::start(move |asked, _| match asked.path.as_str() {
+        OPERATIONS if asked.query.contains("watch=true") => {
+            begun.store(true, std::sync::atomic::Ordering::Relaxed);
+            Answer::Events(vec![json!({"type": "MODIFIED", "object": running})])
+        }
+        OPERATIONS => Answer::Json(200, list("OperationList", std::slice::from_ref(&pending))),
+        "/api/v1/namespaces/shop/pods" => {
+            let pods =
+                begun.load(std::sync::atomic::Ordering::Relaxed).then(|| pod("one", "2026-01-02T03:00:00Z"));
+            Answer::Json(200, list("PodList", &pods.into_iter().collect::<Vec<_>>()))
+        }
+        "/api/v1/namespaces/shop/pods/one/log" => Answer::Text(200, "first\n"),
+        path if path.starts_with(OPERATIONS) => Answer::Json(200, pending.clone()),
+        _ => absent("nothing is recorded"),
+    });
+    let run = cluster.run(&["logs", "-f", "tidy"]);
+    let wanted = "tidy has no log yet: Pending  X  so\n";
+    assert_eq!((run.out.as_str(), run.err.as_str(), run.exit), ("first\n", wanted, Some(0)));
 }

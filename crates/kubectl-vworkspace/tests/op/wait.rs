@@ -93,6 +93,22 @@ fn what_ends_badly_is_2_what_does_not_end_is_1() {
 }
 
 #[test]
+fn where_waiting_does_not_help_it_says_what_does() {
+    let waiting = state("Pending", "AwaitingApproval", "there is no approval claim");
+    let failed = state("Failed", "VeleroBackupFailed", "no bucket");
+    let run = telling([&waiting, &waiting, &failed].map(modified).to_vec()).run(&WAIT);
+    assert_eq!(run.exit, Some(2), "{}", run.err);
+    let hints: Vec<&str> = run.err.lines().filter(|line| line.contains("kubectl")).collect();
+    assert_eq!(
+        hints,
+        [
+            "To approve it: kubectl vworkspace op approve nightly -n shop --key FILE",
+            "Why: kubectl vworkspace op show nightly -n shop"
+        ]
+    );
+}
+
+#[test]
 fn programs_get_the_object_at_its_end() {
     let done = state("Succeeded", "EngineCompleted", "9 items.");
     let run = telling(vec![modified(&done)]).run(&[&WAIT[..], &["-o", "json"]].concat());

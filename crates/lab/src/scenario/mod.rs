@@ -22,6 +22,7 @@ mod optional_kind;
 mod own_object;
 mod plugin_status;
 mod service_dns;
+mod shell;
 mod troubleshooting;
 mod velero_restore;
 mod watched_namespaces;
@@ -132,6 +133,8 @@ pub(crate) const ALL: &[Scenario] = &[
     operation::backup::ENDS_EARLY,
     operation::backup::IN_PLACE,
     operation::upgrade::SCENARIO,
+    operation::plugin::SCENARIO,
+    operation::troubleshooting::SCENARIO,
     troubleshooting::APPLICATION,
     operator_chart::SCENARIO,
     application::unreadable::SCENARIO,

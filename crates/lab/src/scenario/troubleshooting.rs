@@ -1,20 +1,16 @@
 //! The commands that the published troubleshooting guide tells people to type, exactly as it prints them, each in the
 //! situation that it is for. Left out: `kubectl top`, for which the lab has no metrics server, the grep for `Last Applied`,
-//! which Flux does not say any more, and webhooks.
+//! which Flux does not say any more, and webhooks. Those about operations are in `operation/troubleshooting.rs`.
 
 mod operator;
 
-use std::fs;
-use std::path::PathBuf;
-
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Result, ensure};
 use serde_json::Value;
-use tokio::process::Command;
-use tokio::time::timeout;
 
 use super::application::instance::{HELM, Instance, named};
 use super::chart::{Chart, NAME};
-use super::{DEADLINE, Ground, Scenario};
+use super::shell::Shell;
+use super::{Ground, Scenario};
 
 pub(super) use operator::OPERATOR;
 
@@ -31,7 +27,7 @@ const SHOP: &str = "shop";
 
 async fn application(ground: &Ground) -> Result<()> {
     let chart = Chart::published(ground, &[]).await?;
-    let shell = Shell::of(ground)?;
+    let shell = Shell::of(ground)?.filling("<name>", SHOP).filling("<chart-name>", NAME);
     let mut shop = named(ground, SHOP, SHOP).chart(&chart);
     shop = shop
         .with("{timeout: 8s, upgrade: {retries: 0}, values: {source: inline, inline: {stumble: true}}}")
@@ -117,69 +113,6 @@ async fn missing_secret(ground: &Ground, shell: &Shell<'_>, shop: &mut Instance<
     // Create the Secret.
     ground.apply(SECRET).await?;
     shop.says("Blocked", "False/Unblocked").await.map(|_| ())
-}
-
-/// A shell with the lab's kubectl, in the scenario's namespace.
-struct Shell<'a> {
-    ground: &'a Ground,
-    kubeconfig: PathBuf,
-}
-
-impl<'a> Shell<'a> {
-    /// A person has chosen the namespace: some commands of the guide do not name it.
-    fn of(ground: &'a Ground) -> Result<Self> {
-        let kubeconfig = ground.cluster.paths.state.join(format!("{}.kubeconfig", ground.namespace));
-        let text = fs::read_to_string(&ground.cluster.kubeconfig)?;
-        let mut config: Value = serde_saphyr::from_str(&text)?;
-        let contexts = config.pointer_mut("/contexts").and_then(Value::as_array_mut);
-        for context in contexts.into_iter().flatten() {
-            let context = context.get_mut("context").and_then(Value::as_object_mut);
-            let context = context.context("a context of the kubeconfig is empty")?;
-            context.insert("namespace".to_owned(), ground.namespace.clone().into());
-        }
-        // JSON is YAML.
-        fs::write(&kubeconfig, config.to_string())?;
-        Ok(Self { ground, kubeconfig })
-    }
-
-    /// Runs a command of the guide: it must end well and show what the guide promises.
-    async fn shows(&self, command: &str, promised: &[&str]) -> Result<String> {
-        let (is_well, said) = self.runs(command).await?;
-        ensure!(is_well, "`{command}` failed: {said}");
-        for words in promised {
-            ensure!(said.contains(words), "`{command}` does not show '{words}': {said}");
-        }
-        Ok(said)
-    }
-
-    /// Whether it ended well, and what it said.
-    async fn runs(&self, command: &str) -> Result<(bool, String)> {
-        let filled = command
-            .replace("<ns>", &self.ground.namespace)
-            .replace("<name>", SHOP)
-            .replace("<chart-name>", NAME);
-        let path = std::env::var("PATH").unwrap_or_default();
-        let mut shell = Command::new("sh");
-        shell
-            .args(["-c", &filled])
-            .env("KUBECONFIG", &self.kubeconfig)
-            .env("PATH", format!("{}:{path}", self.ground.cluster.tools.display()))
-            .kill_on_drop(true);
-        let Ok(ended) = timeout(DEADLINE, shell.output()).await else {
-            bail!("`{filled}` does not end");
-        };
-        let output = ended?;
-        let said = [output.stdout.as_slice(), output.stderr.as_slice()].concat();
-        Ok((output.status.success(), String::from_utf8_lossy(&said).into_owned()))
-    }
-}
-
-impl Drop for Shell<'_> {
-    fn drop(&mut self) {
-        if let Err(error) = fs::remove_file(&self.kubeconfig) {
-            eprintln!("lab: failed to remove {}: {error}", self.kubeconfig.display());
-        }
-    }
 }
 
 const SECRET: &str = "

@@ -12,7 +12,7 @@ use super::super::application::instance::{APPS, HELM, instance};
 use super::super::application_crd::merge;
 use super::super::chart::Chart;
 use super::super::own_object::OwnObject;
-use super::super::{Ground, Scenario, gone, said_by, seen, text_at};
+use super::super::{Ground, Scenario, gone, seen, text_at};
 use super::{OPERATION, at, scenario};
 
 pub(in super::super) const SCENARIO: Scenario = Scenario {
@@ -94,23 +94,10 @@ async fn run(ground: &Ground) -> Result<()> {
         "outputs: {}",
         at(&ended, "/status/outputs")
     );
-    as_the_page_says(ground, &nightly.name).await?;
     restored(ground, &nightly.name).await?;
     a_namesake(ground).await?;
     failed(ground).await?;
     no_location(ground).await
-}
-
-/// The commands of the troubleshooting page, as printed.
-async fn as_the_page_says(ground: &Ground, name: &str) -> Result<()> {
-    for arguments in [vec!["get", "backup", "-n", "velero"], vec!["describe", "backup", "-n", "velero", name]]
-    {
-        let said = said_by(ground.cluster.tool("kubectl").args(&arguments)).await?;
-        ensure!(said.contains(name), "kubectl {arguments:?} does not show {name}: {said}");
-    }
-    said_by(ground.cluster.tool("kubectl").args(["logs", "-n", "velero", "deploy/velero", "--tail=200"]))
-        .await?;
-    Ok(())
 }
 
 async fn approved(ground: &Ground, operation: &OwnObject<'_>) -> Result<()> {
@@ -189,8 +176,14 @@ async fn a_namesake(ground: &Ground) -> Result<()> {
     Ok(())
 }
 
-/// The bucket has a backup of that name that the cluster does not know: Velero's own words are in the message.
 async fn failed(ground: &Ground) -> Result<()> {
+    let failed = fails(ground).await?;
+    failed.kubectl_wait("Failed").await?;
+    failed.plugin_status("Failed").await
+}
+
+/// The bucket has a backup of that name that the cluster does not know: Velero's own words are in the message.
+pub(super) async fn fails(ground: &Ground) -> Result<OwnObject<'_>> {
     let name = unique("again");
     let first = backup(ground, &name).applied().await?;
     first.says("Succeeded", "True/EngineCompleted").await?;
@@ -202,8 +195,7 @@ async fn failed(ground: &Ground) -> Result<()> {
     gone(&backups, "Backup", &name).await?;
     let second = backup(ground, &name).applied().await?;
     second.says("Failed", "True/VeleroBackupFailed").await?.naming("already exists in object storage")?;
-    second.kubectl_wait("Failed").await?;
-    second.plugin_status("Failed").await
+    Ok(second)
 }
 
 /// A place that does not exist: of two that wait for the same the newer one does it, when there is such a place.

@@ -5,8 +5,11 @@ pub(super) mod approval;
 pub(super) mod backup;
 pub(super) mod cancel;
 pub(super) mod command;
+mod explained;
+pub(super) mod plugin;
 pub(super) mod refused;
 pub(super) mod runbook;
+pub(super) mod troubleshooting;
 pub(super) mod upgrade;
 pub(super) mod waiting;
 

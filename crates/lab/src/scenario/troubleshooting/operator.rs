@@ -8,8 +8,8 @@ use kube::api::{Api, DeleteParams, ListParams, ObjectMeta, PostParams};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::time::Instant;
 
+use super::super::shell::Shell;
 use super::super::{DEADLINE, Ground, Scenario};
-use super::Shell;
 use crate::cluster::wait_until;
 use crate::process_table;
 
@@ -57,11 +57,11 @@ async fn without_rights(ground: &Ground, shell: &Shell<'_>) -> Result<()> {
     restart(ground).await?;
     let deadline = Instant::now() + DEADLINE;
     loop {
-        let (is_well, said) = shell.runs(ERRORS).await?;
-        if is_well && said.contains("forbidden") {
+        let ended = shell.runs(ERRORS).await?;
+        if ended.code == Some(0) && ended.said().contains("forbidden") {
             return Ok(());
         }
-        ensure!(Instant::now() < deadline, "`{ERRORS}` does not show a missing right: {said}");
+        ensure!(Instant::now() < deadline, "`{ERRORS}` does not show a missing right: {}", ended.said());
     }
 }
 
