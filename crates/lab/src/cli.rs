@@ -265,12 +265,17 @@ async fn bench_api(subject: &Subject<'_>, samples: usize) -> Result<ExitCode> {
 }
 
 async fn bench_application(subject: &Subject<'_>, wanted: bench::application::Wanted) -> Result<ExitCode> {
+    bench::application::run(&measured(subject).await?, &wanted).await?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The cluster that the operator is measured on.
+async fn measured(subject: &Subject<'_>) -> Result<Cluster> {
     if subject.kubeconfig.is_some() {
         let text = "the bench stops Flux and reads the API server's audit log: it runs on a lab only, chosen with --name";
         return Err(Unmet::new(text).into());
     }
-    bench::application::run(&subject.running().await?, &wanted).await?;
-    Ok(ExitCode::SUCCESS)
+    subject.running().await
 }
 
 async fn bench_cycles(subject: &Subject<'_>, count: usize) -> Result<ExitCode> {
