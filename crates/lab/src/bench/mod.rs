@@ -5,6 +5,7 @@ pub(crate) mod application;
 mod eyes;
 mod flux;
 mod instances;
+pub(crate) mod operation;
 mod operator;
 mod plot;
 mod ratio;
