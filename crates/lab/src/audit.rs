@@ -1,6 +1,6 @@
 //! Who asked the API server for what, from its audit log: which verbs an account uses, and what it writes at rest.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -153,6 +153,24 @@ fn files(log: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
+/// How often each thing was asked for in the mean, for so many objects: `patch operations 2.0, patch jobs 1.0`.
+pub(crate) fn per_object<'a>(requests: impl Iterator<Item = &'a Request>, count: usize) -> String {
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for request in requests {
+        *counts.entry(short(request)).or_default() += 1;
+    }
+    let told = counts.iter().map(|(asked, times)| format!("{asked} {:.1}", *times as f64 / count as f64));
+    told.collect::<Vec<_>>().join(", ")
+}
+
+/// What was asked, without the group.
+fn short(request: &Request) -> String {
+    let asked = request.permission();
+    let (verb, resource) = asked.split_once(' ').unwrap_or(("", &asked));
+    let resource = resource.split_once(".io/").map_or(resource, |(_, resource)| resource);
+    format!("{verb} {resource}")
+}
+
 /// What a role must grant for these requests.
 pub(crate) fn permissions(requests: &[Request]) -> BTreeSet<String> {
     requests.iter().map(Request::permission).collect()
@@ -173,6 +191,13 @@ mod tests {
                 "requestReceivedTimestamp":"2026-01-01T00:00:00.000001Z","responseStatus":{{"code":200}}}}"#
         );
         serde_json::from_str(&line).expect("a request")
+    }
+
+    #[test]
+    fn requests_are_told_for_one_object() {
+        let status = request("patch", r#"{"resource":"pods","subresource":"status","apiGroup":"x.io"}"#);
+        let all = [request("create", r#"{"resource":"jobs"}"#), status.clone(), status.clone(), status];
+        assert_eq!(per_object(all.iter(), 2), "create jobs 0.5, patch pods/status 1.5");
     }
 
     #[test]

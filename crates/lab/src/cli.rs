@@ -142,6 +142,8 @@ pub(crate) enum BenchCommand {
     },
     /// What the operator promises about time, memory and requests. All of it takes about an hour.
     Application(bench::application::Wanted),
+    /// What the operator promises about day-2 operations: time, order, memory and requests.
+    Operation(bench::operation::Wanted),
     /// Up, one scenario, down, again and again.
     Cycles {
         #[arg(long, default_value_t = 20)]
@@ -216,6 +218,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
         LabCommand::Test { quick, faults, filter, .. } => Box::pin(test(&subject, quick, faults, filter)),
         LabCommand::Bench(BenchCommand::Api { samples }) => Box::pin(bench_api(&subject, samples)),
         LabCommand::Bench(BenchCommand::Application(wanted)) => Box::pin(bench_application(&subject, wanted)),
+        LabCommand::Bench(BenchCommand::Operation(wanted)) => Box::pin(bench_operation(&subject, wanted)),
         LabCommand::Bench(BenchCommand::Cycles { count }) => Box::pin(bench_cycles(&subject, count)),
     };
     wait(work)
@@ -265,12 +268,22 @@ async fn bench_api(subject: &Subject<'_>, samples: usize) -> Result<ExitCode> {
 }
 
 async fn bench_application(subject: &Subject<'_>, wanted: bench::application::Wanted) -> Result<ExitCode> {
+    bench::application::run(&measured(subject).await?, &wanted).await?;
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn bench_operation(subject: &Subject<'_>, wanted: bench::operation::Wanted) -> Result<ExitCode> {
+    bench::operation::run(&measured(subject).await?, &wanted).await?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The cluster that the operator is measured on.
+async fn measured(subject: &Subject<'_>) -> Result<Cluster> {
     if subject.kubeconfig.is_some() {
         let text = "the bench stops Flux and reads the API server's audit log: it runs on a lab only, chosen with --name";
         return Err(Unmet::new(text).into());
     }
-    bench::application::run(&subject.running().await?, &wanted).await?;
-    Ok(ExitCode::SUCCESS)
+    subject.running().await
 }
 
 async fn bench_cycles(subject: &Subject<'_>, count: usize) -> Result<ExitCode> {

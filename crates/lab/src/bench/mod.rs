@@ -2,6 +2,17 @@
 //! the machine is noisy.
 
 pub(crate) mod application;
+mod eyes;
+mod flux;
+mod instances;
+pub(crate) mod operation;
+mod operator;
+mod plot;
+mod ratio;
+mod replay;
+mod rest;
+mod results;
+mod workbench;
 
 use std::time::{Duration, Instant};
 

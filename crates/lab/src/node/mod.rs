@@ -49,6 +49,17 @@ pub(crate) struct Node {
     pub(crate) pid: i32,
 }
 
+/// A process of the node that does not run while this lives.
+pub(crate) struct Held(PathBuf);
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if let Err(error) = fs::remove_file(&self.0) {
+            eprintln!("lab: a process of the node stays held; remove {}: {error}", self.0.display());
+        }
+    }
+}
+
 /// What a node needs to start.
 pub(crate) struct Start<'a> {
     /// Folder of the built Kubernetes binaries.
@@ -106,6 +117,16 @@ impl Node {
         process_table::below(self.pid, &process_table::all())
     }
 
+    /// Ends a process of the node, which is not started again while the answer lives.
+    pub(crate) fn hold(&self, paths: &Paths, name: &str) -> Result<Held> {
+        let held = Held(supervise::holding(paths, name));
+        fs::write(&held.0, "")?;
+        for process in self.processes().iter().filter(|process| process.program() == name) {
+            kill(process.pid)?;
+        }
+        Ok(held)
+    }
+
     /// containerd's socket, through the node's own mounts.
     pub(crate) fn containerd(&self) -> PathBuf {
         Path::new("/proc").join(self.pid.to_string()).join("root").join("run/containerd/containerd.sock")
@@ -149,6 +170,14 @@ pub(crate) fn stop(paths: &Paths) -> Result<bool> {
             Err(error).with_context(|| format!("failed to remove {}", paths.state.display()))
         }
         _ => Ok(was_there),
+    }
+}
+
+/// Lets a process of the node run that was held by somebody who was killed.
+pub(crate) fn let_run(paths: &Paths, name: &str) -> Result<()> {
+    match fs::remove_file(supervise::holding(paths, name)) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),
+        _ => Ok(()),
     }
 }
 

@@ -20,6 +20,7 @@ pub(crate) struct Process {
 }
 
 pub(crate) const API_SERVER: &str = "kube-apiserver";
+pub(crate) const CONTROLLER_MANAGER: &str = "kube-controller-manager";
 /// As the node sees its state folder.
 const CONFIG: &str = "/var/lib/lab";
 const CONTAINERD: &str = "/run/containerd/containerd.sock";
@@ -39,12 +40,7 @@ pub(crate) fn all(bin: &Path, pki: &Path) -> Vec<Process> {
         run("etcd", built("etcd"), etcd(), None),
         run("containerd", "containerd".to_owned(), vec![format!("--config={CONFIG}/containerd.toml")], None),
         run(API_SERVER, built(API_SERVER), api_server(&pki), Some("127.0.0.1:2379")),
-        run(
-            "kube-controller-manager",
-            built("kube-controller-manager"),
-            controller_manager(&pki),
-            Some(&api),
-        ),
+        run(CONTROLLER_MANAGER, built(CONTROLLER_MANAGER), controller_manager(&pki), Some(&api)),
         run("kube-scheduler", built("kube-scheduler"), scheduler(&pki), Some(&api)),
         run("kubelet", built("kubelet"), kubelet(&pki), Some(&api)),
         run("kube-proxy", built("kube-proxy"), kube_proxy(&pki), Some(&api)),

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -106,12 +106,20 @@ fn shield_kernel_settings(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Starts a process again whenever it ends, as an init system would.
+/// Says, while it is there, that a process of the node shall not run.
+pub(super) fn holding(paths: &Paths, process: &str) -> PathBuf {
+    paths.state.join(format!("held-{process}"))
+}
+
+/// Starts a process again whenever it ends, as an init system would, unless it is held.
 fn keep_running(process: &Process, paths: &Paths, waiters: &Waiters, lives: &Lives) {
     let mut delay = FIRST_RESTART;
     loop {
         if let Some(address) = &process.after {
             wait_for(address);
+        }
+        while holding(paths, &process.name).exists() {
+            thread::sleep(POLL);
         }
         let started = Instant::now();
         let exit = match start(process, paths, waiters) {

@@ -1,94 +1,31 @@
 //! How long it takes from a changed or new instance to the HelmRelease that carries it, against one raw apply of the same
 //! HelmRelease. One in flight, interleaved, from the request until this program's own watch shows the result.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
-use futures::stream::BoxStream;
-use futures::{FutureExt, StreamExt};
+use anyhow::{Context, Result};
 use kube::ResourceExt;
 use kube::api::{Api, DynamicObject};
-use kube::runtime::{WatchStreamExt, watcher};
 use serde_json::{Value, json};
-use tokio::time::timeout;
 
-use super::Bench;
-use super::instances::{self, HELM, Which, apply, apps};
-use super::results::Row;
-use crate::bench::quantile;
+use crate::bench::eyes::Eyes;
+use crate::bench::instances::{self, HELM, Which, apply, apps, is_ready, raw_copy};
+use crate::bench::ratio::Pair;
+use crate::bench::results::Row;
+use crate::bench::workbench::Workbench;
 
 pub(super) const PREFIX: &str = "latency";
-/// How long one write may take to show up.
-const DEADLINE: Duration = Duration::from_secs(20);
 /// The instances that are changed in turn.
 const CHANGED: usize = 20;
 
-/// What a watch shows.
-pub(super) struct Eyes(BoxStream<'static, watcher::Result<DynamicObject>>);
-
-impl Eyes {
-    pub(super) fn on(api: Api<DynamicObject>) -> Self {
-        Self(watcher(api, watcher::Config::default()).default_backoff().applied_objects().boxed())
-    }
-
-    /// Waits for an object that is as wanted.
-    pub(super) async fn until(&mut self, wanted: impl Fn(&DynamicObject) -> bool) -> Result<()> {
-        let shown = async {
-            while !wanted(&self.next().await?) {}
-            Ok(())
-        };
-        timeout(DEADLINE, shown).await.context("nothing as wanted was seen in time")?
-    }
-
-    /// The next object that is shown.
-    pub(super) async fn next(&mut self) -> Result<DynamicObject> {
-        loop {
-            match timeout(DEADLINE, self.0.next()).await.context("nothing more was seen in time")? {
-                Some(Ok(object)) => return Ok(object),
-                // A watch that breaks is taken up again by itself.
-                Some(Err(_)) => {}
-                None => bail!("the watch ended"),
-            }
-        }
-    }
-
-    /// Looks at what has come already, so that it does not stand before what comes next.
-    fn catch_up(&mut self) {
-        while self.0.next().now_or_never().flatten().is_some() {}
-    }
-
-    /// From the start of a request until something as wanted is seen.
-    async fn timed(
-        &mut self,
-        request: impl Future<Output = Result<()>>,
-        wanted: impl Fn(&DynamicObject) -> bool,
-    ) -> Result<Duration> {
-        self.catch_up();
-        let started = Instant::now();
-        let shown = async {
-            self.until(wanted).await?;
-            Ok(started.elapsed())
-        };
-        let ((), took) = futures::future::try_join(request, shown).await?;
-        Ok(took)
-    }
-}
-
-/// Two series of samples that were taken in turn.
-#[derive(Default)]
-struct Pair {
-    raw: Vec<Duration>,
-    ours: Vec<Duration>,
-}
-
 struct Stage<'a> {
-    bench: &'a Bench,
+    bench: &'a Workbench,
     releases: Api<DynamicObject>,
     seen: Eyes,
     settled: Eyes,
 }
 
-pub(super) async fn measure(bench: &Bench, samples: usize) -> Result<Vec<Row>> {
+pub(super) async fn measure(bench: &Workbench, samples: usize) -> Result<Vec<Row>> {
     bench.clear(PREFIX).await?;
     let some = instances::numbered(PREFIX, 0, CHANGED);
     let first = some.first().context("no instances")?;
@@ -106,15 +43,20 @@ pub(super) async fn measure(bench: &Bench, samples: usize) -> Result<Vec<Row>> {
     let new = stage.new_ones(&some, samples).await?;
     operator.stop().await?;
     bench.clear(PREFIX).await?;
-    Ok([rows("changed instance", &changed, [3.0, 5.0]), rows("new instance", &new, [5.0, 8.0])].concat())
+    let against = "raw applies";
+    Ok([
+        changed.rows("changed instance to HelmRelease applied", against, [3.0, 5.0]),
+        new.rows("new instance to HelmRelease applied", against, [5.0, 8.0]),
+    ]
+    .concat())
 }
 
 impl Stage<'_> {
     async fn created(&mut self, which: &Which) -> Result<Duration> {
         let request = instances::create(&self.bench.cluster, std::slice::from_ref(which));
-        let took = self.seen.timed(request, |release| release.name_any() == which.name).await?;
+        let (took, _) = self.seen.timed(request, |release| release.name_any() == which.name).await?;
         self.settled.until(|app| app.name_any() == which.name && is_ready(app)).await?;
-        Ok(took)
+        Ok(took.from_request)
     }
 
     /// Changes of values that were there.
@@ -125,9 +67,11 @@ impl Stage<'_> {
         for (number, which) in (1..=samples).zip(some.iter().cycle()) {
             let (releases, body) = (self.releases.clone(), named(&template, "raw", number));
             let request = async { apply(&releases, "raw", &body).await.map(|_| ()) };
-            pair.raw.push(self.seen.timed(request, |release| carries(release, "raw", number)).await?);
+            let (took, _) = self.seen.timed(request, |release| carries(release, "raw", number)).await?;
+            pair.raw.push(took.from_request);
             let request = instances::change(&self.bench.cluster, which, number);
-            pair.ours.push(self.seen.timed(request, |release| carries(release, &which.name, number)).await?);
+            let (took, _) = self.seen.timed(request, |release| carries(release, &which.name, number)).await?;
+            pair.ours.push(took.from_request);
             self.settled
                 .until(|app| app.name_any() == which.name && is_ready(app) && is_at(app, number))
                 .await?;
@@ -144,7 +88,8 @@ impl Stage<'_> {
             let name = format!("raw-{number}");
             let (releases, body) = (self.releases.clone(), named(&template, &name, 0));
             let request = async { apply(&releases, &name, &body).await.map(|_| ()) };
-            pair.raw.push(self.seen.timed(request, |release| release.name_any() == name).await?);
+            let (took, _) = self.seen.timed(request, |release| release.name_any() == name).await?;
+            pair.raw.push(took.from_request);
             pair.ours.push(self.created(&which.within(&namespace)).await?);
         }
         Ok(pair)
@@ -155,20 +100,6 @@ impl Stage<'_> {
         let first = some.first().context("no instances")?;
         Ok(raw_copy(&self.releases.get(&first.name).await?))
     }
-}
-
-/// The body of the apply that made this object, but for the label by which the operator finds its own.
-pub(super) fn raw_copy(object: &DynamicObject) -> Value {
-    let labels =
-        object.labels().iter().map(|(key, value)| (key.replace("application-", "applicable-"), value));
-    let labels: Value = labels.map(|(key, value)| (key, json!(value))).collect();
-    let types = object.types.clone().unwrap_or_default();
-    json!({
-        "apiVersion": types.api_version, "kind": types.kind,
-        "metadata": {"name": object.name_any(), "namespace": object.namespace(), "labels": labels,
-            "annotations": object.annotations(), "ownerReferences": object.owner_references()},
-        "spec": object.data.get("spec"),
-    })
 }
 
 fn named(template: &Value, name: &str, change: usize) -> Value {
@@ -189,46 +120,9 @@ fn is_at(app: &DynamicObject, change: usize) -> bool {
     app.data.pointer("/spec/values/inline/change") == Some(&json!(change))
 }
 
-/// Whether an instance is ready as its spec is now.
-pub(super) fn is_ready(app: &DynamicObject) -> bool {
-    let conditions = app.data.pointer("/status/conditions").and_then(Value::as_array);
-    conditions.into_iter().flatten().any(|condition| {
-        condition.get("type") == Some(&json!("Ready"))
-            && condition.get("status") == Some(&json!("True"))
-            && condition.get("observedGeneration") == Some(&json!(app.metadata.generation))
-    })
-}
-
-fn rows(what: &str, pair: &Pair, targets: [f64; 2]) -> Vec<Row> {
-    let millis = |series: &[Duration], per_cent| quantile(series, per_cent).as_secs_f64() * 1000.0;
-    let row = |per_cent: usize, target: f64| {
-        let (raw, ours) = (millis(&pair.raw, per_cent), millis(&pair.ours, per_cent));
-        let detail = format!("{ours:.1} ms against {raw:.1} ms, {} samples", pair.ours.len());
-        Row::at_most(
-            &format!("{what} to HelmRelease applied, p{per_cent}, raw applies"),
-            target,
-            "x",
-            ours / raw,
-        )
-        .because(detail)
-    };
-    let [middle, worst] = targets;
-    vec![row(50, middle), row(99, worst)]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn an_instance_is_ready_only_as_its_spec_is_now() {
-        let app = |generation: i64| -> DynamicObject {
-            serde_json::from_value(json!({"metadata": {"name": "a", "generation": generation}, "status": {
-                "conditions": [{"type": "Ready", "status": "True", "observedGeneration": 1}]}}))
-            .unwrap()
-        };
-        assert!(is_ready(&app(1)) && !is_ready(&app(2)));
-    }
 
     #[test]
     fn a_raw_copy_is_the_same_request_but_not_the_operators_own() {

@@ -10,15 +10,15 @@ use anyhow::{Context, Result, ensure};
 use futures::StreamExt;
 use jiff::Timestamp;
 use kube::ResourceExt;
-use kube::api::{DynamicObject, PostParams};
+use kube::api::DynamicObject;
 use kube::runtime::{WatchStreamExt, watcher};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, timeout_at};
 
-use super::instances::{self, APPS, HELM, INSTANCE, Which};
-use super::requests::all_ready;
-use super::results::Row;
-use super::{Bench, GLANCE, flux, rest};
+use crate::bench::instances::{self, APPS, HELM, INSTANCE, Which};
+use crate::bench::results::Row;
+use crate::bench::workbench::{GLANCE, Workbench};
+use crate::bench::{flux, rest};
 use crate::progress::seconds;
 use crate::registry;
 
@@ -32,9 +32,9 @@ const LOOKS: usize = 3;
 /// How long all of them may take to get ready, or Flux to have looked so often.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-pub(super) async fn measure(bench: &Bench, count: usize, folder: &Path) -> Result<Vec<Row>> {
+pub(super) async fn measure(bench: &Workbench, count: usize, folder: &Path) -> Result<Vec<Row>> {
     // Flux would look for the charts of other measures too.
-    bench.clear_all().await?;
+    bench.clear_all(&super::PREFIXES).await?;
     registry::push_chart(&bench.cluster, &write_chart(folder)?).await?;
     flux::scale(&bench.cluster, 1).await?;
     let measured = at_rest(bench, count).await;
@@ -43,29 +43,21 @@ pub(super) async fn measure(bench: &Bench, count: usize, folder: &Path) -> Resul
     Ok(vec![measured?])
 }
 
-async fn at_rest(bench: &Bench, count: usize) -> Result<Row> {
+async fn at_rest(bench: &Workbench, count: usize) -> Result<Row> {
     let all = instances::numbered(PREFIX, 0, count);
     instances::make_room(&bench.cluster, &all).await?;
     let operator = bench.program.start_inside(&bench.cluster).await?;
-    instances::for_each(&all, async |which| {
-        let object: DynamicObject = serde_json::from_value(manifest(which))?;
-        instances::apps(&bench.cluster, &which.namespace).create(&PostParams::default(), &object).await?;
-        Ok(())
-    })
-    .await?;
+    instances::create_as(&bench.cluster, &all, manifest).await?;
     until_ready(bench, count).await?;
     // The Events of the last transition are sent after the status.
     bench.settle(&operator).await?;
     let (since, started) = (Timestamp::now(), Instant::now());
     let looks = looked_at(bench, count).await?;
-    let written = rest::writes(bench, since)?;
-    all_ready(bench, PREFIX, count).await?;
+    let written = rest::counted("at rest", &bench.writes(since)?);
+    instances::all_ready(&bench.cluster, PREFIX, count).await?;
     operator.stop().await?;
-    for write in written.iter().take(10) {
-        eprintln!("lab: at rest the operator wrote: {}", write.describe());
-    }
     let name = "mutating requests at rest while Flux works, 20 instances with Service, Ingress and check";
-    Ok(Row::at_most(name, 0.0, "", written.len() as f64).because(format!(
+    Ok(Row::at_most(name, 0.0, "", written as f64).because(format!(
         "{count} instances, {looks} looks of Flux in {}, at least {LOOKS} at each",
         seconds(started.elapsed())
     )))
@@ -89,9 +81,9 @@ fn manifest(which: &Which) -> Value {
     })
 }
 
-async fn until_ready(bench: &Bench, count: usize) -> Result<()> {
+async fn until_ready(bench: &Workbench, count: usize) -> Result<()> {
     let deadline = Instant::now() + PATIENCE;
-    while let Err(error) = all_ready(bench, PREFIX, count).await {
+    while let Err(error) = instances::all_ready(&bench.cluster, PREFIX, count).await {
         ensure!(Instant::now() < deadline, "not ready in {}: {error:#}", seconds(PATIENCE));
         sleep(GLANCE).await;
     }
@@ -99,7 +91,7 @@ async fn until_ready(bench: &Bench, count: usize) -> Result<()> {
 }
 
 /// Waits until Flux has looked at each release a few times, and tells how often it has in all.
-async fn looked_at(bench: &Bench, count: usize) -> Result<usize> {
+async fn looked_at(bench: &Workbench, count: usize) -> Result<usize> {
     let releases = bench.cluster.dynamic(HELM, "HelmRelease", None);
     let mut versions =
         watcher(releases, watcher::Config::default()).default_backoff().applied_objects().boxed();

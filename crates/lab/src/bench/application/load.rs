@@ -1,6 +1,6 @@
 //! Many new instances at once, until each has its HelmRelease, against sending the same requests without an operator.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
@@ -10,17 +10,19 @@ use kube::api::{Api, DynamicObject, Patch, PatchParams};
 use serde_json::{Value, json};
 use tokio::sync::{Mutex, mpsc};
 
-use super::Bench;
-use super::instances::{self, APPS, CONCURRENCY, HELM, INSTANCE, SOURCE, Which, apply, apps};
-use super::latency::{Eyes, raw_copy};
-use super::results::Row;
 use crate::audit;
+use crate::bench::eyes::Eyes;
+use crate::bench::instances::{
+    self, APPS, CONCURRENCY, HELM, INSTANCE, SOURCE, Which, apply, apps, raw_copy,
+};
+use crate::bench::results::Row;
+use crate::bench::workbench::Workbench;
 use crate::cluster::Cluster;
 
 pub(super) const PREFIX: &str = "load";
 pub(super) const REPLAYED: &str = "replay";
 
-pub(super) async fn measure(bench: &Bench, count: usize) -> Result<Vec<Row>> {
+pub(super) async fn measure(bench: &Workbench, count: usize) -> Result<Vec<Row>> {
     bench.clear(PREFIX).await?;
     bench.clear(REPLAYED).await?;
     let cluster = &bench.cluster;
@@ -31,7 +33,9 @@ pub(super) async fn measure(bench: &Bench, count: usize) -> Result<Vec<Row>> {
     let took = until_released(cluster, &ours, instances::create(cluster, &ours)).await?;
     bench.settle(&operator).await?;
     let busy = operator.cpu_seconds()?;
-    let requests = asked_per_instance(bench, since, count)?;
+    let requests: Vec<_> = bench.requests(since)?;
+    let requests = audit::per_object(requests.iter().filter(|request| request.is_below(PREFIX)), count);
+    ensure!(!requests.is_empty(), "the audit log tells nothing of the operator");
     let last = ours.last().context("no instances")?;
     let sample = Sample::of(cluster, last).await?;
     operator.stop().await?;
@@ -74,24 +78,6 @@ async fn until_released(
     };
     let ((), took) = futures::future::try_join(work, shown).await?;
     Ok(took)
-}
-
-/// Which requests the operator sent, from the API server's own log: `patch ...: 1.0, get ...: 2.0`.
-fn asked_per_instance(bench: &Bench, since: Timestamp, count: usize) -> Result<String> {
-    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
-    for request in bench.requests(since)?.iter().filter(|request| request.is_below(PREFIX)) {
-        *counts.entry(short(request)).or_default() += 1;
-    }
-    ensure!(!counts.is_empty(), "the audit log tells nothing of the operator");
-    let told = counts.iter().map(|(asked, times)| format!("{asked} {:.1}", *times as f64 / count as f64));
-    Ok(told.collect::<Vec<_>>().join(", "))
-}
-
-fn short(request: &audit::Request) -> String {
-    let asked = request.permission();
-    let (verb, resource) = asked.split_once(' ').unwrap_or(("", &asked));
-    let resource = resource.split_once(".io/").map_or(resource, |(_, resource)| resource);
-    format!("{verb} {resource}")
 }
 
 /// What the operator wrote for one instance.

@@ -7,14 +7,14 @@ use anyhow::{Result, ensure};
 use futures::StreamExt;
 use jiff::Timestamp;
 use kube::ResourceExt;
-use kube::api::{DynamicObject, ListParams};
+use kube::api::DynamicObject;
 use kube::runtime::{WatchStreamExt, watcher};
 use serde_json::{Value, json};
 use tokio::task::AbortHandle;
 
-use super::Bench;
-use super::instances::{self, APPS, INSTANCE};
-use super::results::Row;
+use crate::bench::instances::{self, APPS, INSTANCE};
+use crate::bench::results::Row;
+use crate::bench::workbench::Workbench;
 
 pub(super) const PREFIX: &str = "requests";
 /// What every new instance costs: finalizer, source, release, first status.
@@ -23,7 +23,7 @@ const FIRST: usize = 4;
 /// write. A status with other words, with another time or of what was told before is one too many.
 const TRANSITIONS: [&str; 2] = ["Reconciling=True/HelmReleaseInstalling", "Ready=True/HelmReleaseReady"];
 
-pub(super) async fn measure(bench: &Bench, count: usize) -> Result<Vec<Row>> {
+pub(super) async fn measure(bench: &Workbench, count: usize) -> Result<Vec<Row>> {
     bench.clear(PREFIX).await?;
     let all = instances::numbered(PREFIX, 0, count);
     instances::make_room(&bench.cluster, &all).await?;
@@ -33,7 +33,7 @@ pub(super) async fn measure(bench: &Bench, count: usize) -> Result<Vec<Row>> {
     let since = Timestamp::now();
     instances::create(&bench.cluster, &all).await?;
     bench.settle(&operator).await?;
-    all_ready(bench, PREFIX, count).await?;
+    instances::all_ready(&bench.cluster, PREFIX, count).await?;
     let said = seen.told();
     let requests = bench.requests(since)?;
     let writes: Vec<_> =
@@ -77,7 +77,7 @@ struct Statuses(Arc<Mutex<Versions>>, AbortHandle);
 type Versions = BTreeMap<String, Vec<Value>>;
 
 impl Statuses {
-    fn watch(bench: &Bench) -> Self {
+    fn watch(bench: &Workbench) -> Self {
         let seen: Arc<Mutex<Versions>> = Arc::default();
         let known = Arc::clone(&seen);
         let api = bench.cluster.dynamic(APPS, INSTANCE, None);
@@ -145,31 +145,6 @@ fn differs(before: &Value, condition: &Value) -> bool {
 
 fn conditions(status: &Value) -> impl Iterator<Item = &Value> {
     status.get("conditions").and_then(Value::as_array).into_iter().flatten()
-}
-
-/// Whether all instances of a bench are ready.
-pub(super) async fn all_ready(bench: &Bench, prefix: &str, count: usize) -> Result<()> {
-    let (mut ready, mut told, mut page) = (0, None, ListParams::default().limit(500));
-    loop {
-        let list = bench.cluster.dynamic(APPS, INSTANCE, None).list(&page).await?;
-        let ours = list
-            .iter()
-            .filter(|app| app.namespace().is_some_and(|name| name.starts_with(&format!("{prefix}-"))));
-        for app in ours {
-            if super::latency::is_ready(app) {
-                ready += 1;
-            } else {
-                told.get_or_insert_with(|| app.data.get("status").map(Value::to_string));
-            }
-        }
-        match list.metadata.continue_.filter(|token| !token.is_empty()) {
-            Some(token) => page = page.continue_token(&token),
-            None => break,
-        }
-    }
-    let first = told.flatten().unwrap_or_default();
-    ensure!(ready == count, "{ready} of {count} instances are ready; another one says {first}");
-    Ok(())
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The instances of a bench: each with 1 KiB of values of its own, half of which no two have in common.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use explore::Dice;
 use futures::{StreamExt, TryStreamExt, stream};
 use kube::ResourceExt;
@@ -13,6 +13,16 @@ pub(super) const APPS: &str = "apps.vworkspace.io/v1alpha1";
 pub(super) const INSTANCE: &str = "ApplicationInstance";
 pub(super) const HELM: &str = "helm.toolkit.fluxcd.io/v2";
 pub(super) const SOURCE: &str = "source.toolkit.fluxcd.io/v1";
+pub(super) const OPS: &str = "ops.vworkspace.io/v1alpha1";
+pub(super) const OPERATION: &str = "Operation";
+/// The kinds of what a bench and the operator make.
+const MADE: [(&str, &str); 5] = [
+    (OPS, OPERATION),
+    ("batch/v1", "Job"),
+    (APPS, INSTANCE),
+    (HELM, "HelmRelease"),
+    (SOURCE, "OCIRepository"),
+];
 /// As many requests as the operator has under way at once, by default.
 pub(super) const CONCURRENCY: usize = 8;
 /// How much of an instance its user has written.
@@ -100,8 +110,17 @@ pub(super) async fn make_room(cluster: &Cluster, instances: &[Which]) -> Result<
 
 /// Creates instances, some at once.
 pub(super) async fn create(cluster: &Cluster, instances: &[Which]) -> Result<()> {
+    create_as(cluster, instances, |which| which.manifest(0)).await
+}
+
+/// Creates instances with manifests of their own, some at once.
+pub(super) async fn create_as(
+    cluster: &Cluster,
+    instances: &[Which],
+    manifest: impl Fn(&Which) -> Value,
+) -> Result<()> {
     for_each(instances, async |which| {
-        let object: DynamicObject = serde_json::from_value(which.manifest(0))?;
+        let object: DynamicObject = serde_json::from_value(manifest(which))?;
         apps(cluster, &which.namespace).create(&PostParams::default(), &object).await?;
         Ok(())
     })
@@ -130,13 +149,77 @@ pub(super) async fn apply(api: &Api<DynamicObject>, name: &str, body: &Value) ->
     api.patch(name, &params, &Patch::Apply(body)).await.with_context(|| format!("failed to apply {name}"))
 }
 
+/// The body of the apply that made this object, but for the label by which the operator finds its own.
+pub(super) fn raw_copy(object: &DynamicObject) -> Value {
+    let labels =
+        object.labels().iter().map(|(key, value)| (key.replace("application-", "applicable-"), value));
+    let labels: Value = labels.map(|(key, value)| (key, json!(value))).collect();
+    let types = object.types.clone().unwrap_or_default();
+    json!({
+        "apiVersion": types.api_version, "kind": types.kind,
+        "metadata": {"name": object.name_any(), "namespace": object.namespace(), "labels": labels,
+            "annotations": object.annotations(), "ownerReferences": object.owner_references()},
+        "spec": object.data.get("spec"),
+    })
+}
+
+/// How many instances of a part there are.
+pub(super) async fn count(cluster: &Cluster, prefix: &str) -> Result<usize> {
+    Ok(all_below(cluster, (APPS, INSTANCE), prefix).await?.len())
+}
+
+/// Whether all instances of a part are ready.
+pub(super) async fn all_ready(cluster: &Cluster, prefix: &str, count: usize) -> Result<()> {
+    let all = all_below(cluster, (APPS, INSTANCE), prefix).await?;
+    let (ready, others): (Vec<_>, Vec<_>) = all.iter().partition(|app| is_ready(app));
+    let first = others.first().and_then(|app| app.data.get("status")).map(Value::to_string);
+    ensure!(
+        ready.len() == count,
+        "{} of {count} instances are ready; another one says {}",
+        ready.len(),
+        first.unwrap_or_default()
+    );
+    Ok(())
+}
+
+/// Whether an instance is ready as its spec is now.
+pub(super) fn is_ready(app: &DynamicObject) -> bool {
+    let conditions = app.data.pointer("/status/conditions").and_then(Value::as_array);
+    conditions.into_iter().flatten().any(|condition| {
+        condition.get("type") == Some(&json!("Ready"))
+            && condition.get("status") == Some(&json!("True"))
+            && condition.get("observedGeneration") == Some(&json!(app.metadata.generation))
+    })
+}
+
+/// All objects of a kind in the namespaces of a part.
+pub(super) async fn all_below(
+    cluster: &Cluster,
+    (api_version, kind): (&str, &str),
+    prefix: &str,
+) -> Result<Vec<DynamicObject>> {
+    let (mut found, mut page) = (Vec::new(), ListParams::default().limit(500));
+    let is_ours = |object: &DynamicObject| {
+        object.namespace().is_some_and(|namespace| namespace.starts_with(&format!("{prefix}-")))
+    };
+    loop {
+        let list = cluster.dynamic(api_version, kind, None).list(&page).await?;
+        let token = list.metadata.continue_.clone().filter(|token| !token.is_empty());
+        found.extend(list.items.into_iter().filter(is_ours));
+        match token {
+            Some(token) => page = page.continue_token(&token),
+            None => return Ok(found),
+        }
+    }
+}
+
 /// Takes everything of a bench away, without the operator: it must not run.
 pub(super) async fn remove_all(cluster: &Cluster, prefix: &str) -> Result<()> {
     let namespaces = cluster.dynamic("v1", "Namespace", None);
     let found = namespaces.list(&ListParams::default()).await?;
     let ours = found.iter().map(ResourceExt::name_any).filter(|name| name.starts_with(&format!("{prefix}-")));
     for namespace in ours {
-        for (api_version, kind) in [(APPS, INSTANCE), (HELM, "HelmRelease"), (SOURCE, "OCIRepository")] {
+        for (api_version, kind) in MADE {
             let api = cluster.dynamic(api_version, kind, Some(&namespace));
             release(&api).await?;
             api.delete_collection(&DeleteParams::background(), &ListParams::default()).await?;
@@ -171,6 +254,16 @@ mod tests {
         }
         assert_ne!(values(1, 0).get("env"), values(2, 0).get("env"));
         assert_eq!(values(1, 0), values(1, 0));
+    }
+
+    #[test]
+    fn an_instance_is_ready_only_as_its_spec_is_now() {
+        let app = |generation: i64| -> DynamicObject {
+            serde_json::from_value(json!({"metadata": {"name": "a", "generation": generation}, "status": {
+                "conditions": [{"type": "Ready", "status": "True", "observedGeneration": 1}]}}))
+            .unwrap()
+        };
+        assert!(is_ready(&app(1)) && !is_ready(&app(2)));
     }
 
     #[test]

@@ -11,13 +11,32 @@ use serde::{Deserialize, Serialize};
 use crate::paths;
 use crate::table;
 
-const FILE: &str = "application.json";
-const BEGIN: &str = "<!-- measured: written by cargo lab bench application --update -->";
 const END: &str = "<!-- /measured -->";
+
+/// What the table of a bench is called, and how it looks.
+#[derive(Debug)]
+pub(super) struct Title {
+    /// As in `cargo lab bench NAME`.
+    pub(super) name: &'static str,
+    /// Its file below docs/images.
+    pub(super) picture: &'static str,
+    /// The order of the rows, by how they begin.
+    pub(super) order: &'static [&'static str],
+}
+
+impl Title {
+    fn begin(&self) -> String {
+        format!("<!-- measured: written by cargo lab bench {} --update -->", self.name)
+    }
+
+    fn file(&self, ending: &str) -> String {
+        format!("{}.{ending}", self.name)
+    }
+}
 
 /// One measure.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Row {
+pub(super) struct Row {
     pub(super) measure: String,
     /// At most.
     pub(super) target: f64,
@@ -67,30 +86,45 @@ fn rounded(value: f64) -> String {
 }
 
 /// All measures so far, in the order in which they are promised.
-#[derive(Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Results {
+#[derive(Debug)]
+pub(super) struct Results {
+    title: &'static Title,
     rows: Vec<Row>,
 }
 
+/// How they are kept.
+#[derive(Serialize, Deserialize)]
+struct Kept<Rows> {
+    rows: Rows,
+}
+
 impl Results {
-    pub(super) fn load(folder: &Path) -> Result<Self> {
-        match fs::read_to_string(folder.join(FILE)) {
-            Ok(text) => serde_json::from_str(&text).with_context(|| format!("failed to read {FILE}")),
-            Err(_) => Ok(Self::default()),
-        }
+    pub(super) fn load(folder: &Path, title: &'static Title) -> Result<Self> {
+        let file = title.file("json");
+        let rows = match fs::read_to_string(folder.join(&file)) {
+            Ok(text) => {
+                let kept: Kept<Vec<Row>> =
+                    serde_json::from_str(&text).with_context(|| format!("failed to read {file}"))?;
+                kept.rows
+            }
+            Err(_) => Vec::new(),
+        };
+        Ok(Self { title, rows })
     }
 
     pub(super) fn store(&self, folder: &Path) -> Result<()> {
-        fs::write(folder.join(FILE), serde_json::to_string_pretty(self)?)?;
-        fs::write(folder.join("application.md"), self.table())?;
-        fs::write(folder.join("application.svg"), super::plot::bars(&self.rows))?;
+        let kept = serde_json::to_string_pretty(&Kept { rows: &self.rows })?;
+        fs::write(folder.join(self.title.file("json")), kept)?;
+        fs::write(folder.join(self.title.file("md")), self.table())?;
+        fs::write(folder.join(self.title.file("svg")), super::plot::bars(&self.rows))?;
         Ok(())
     }
 
     /// Takes a measure in, instead of an older one of the same.
-    pub(super) fn add(&mut self, row: Row, order: &[&str]) {
+    pub(super) fn add(&mut self, row: Row) {
         self.rows.retain(|known| known.measure != row.measure);
         self.rows.push(row);
+        let order = self.title.order;
         let place =
             |row: &Row| order.iter().position(|known| row.measure.starts_with(known)).unwrap_or(order.len());
         self.rows.sort_by_key(place);
@@ -98,7 +132,7 @@ impl Results {
 
     /// For a person, with what was committed last.
     pub(super) fn compared(&self, only: &[String]) -> Result<String> {
-        let committed = committed(&fs::read_to_string(page()).unwrap_or_default());
+        let committed = committed(&fs::read_to_string(page()).unwrap_or_default(), self.title);
         let rows = self.rows.iter().filter(|row| only.contains(&row.measure)).map(|row| {
             let before = committed.get(&row.measure).cloned().unwrap_or_else(|| "-".to_owned());
             row.cells().into_iter().chain([before]).collect()
@@ -120,11 +154,13 @@ impl Results {
     /// Writes the table into the page, and leaves the rest of it alone.
     pub(super) fn update_page(&self, folder: &Path) -> Result<()> {
         let text = fs::read_to_string(page()).context("failed to read docs/performance.md")?;
-        let expected = || format!("docs/performance.md has no '{BEGIN}' and '{END}'");
-        let (before, rest) = text.split_once(BEGIN).with_context(expected)?;
+        let begin = self.title.begin();
+        let expected = || format!("docs/performance.md has no '{begin}' and '{END}'");
+        let (before, rest) = text.split_once(&begin).with_context(expected)?;
         let (_, after) = rest.split_once(END).with_context(expected)?;
-        fs::write(page(), format!("{before}{BEGIN}\n\n{}\n{END}{after}", self.table()))?;
-        fs::copy(folder.join("application.svg"), paths::workspace().join("docs/images/performance.svg"))?;
+        fs::write(page(), format!("{before}{begin}\n\n{}\n{END}{after}", self.table()))?;
+        let images = paths::workspace().join("docs/images");
+        fs::copy(folder.join(self.title.file("svg")), images.join(self.title.picture))?;
         Ok(())
     }
 }
@@ -148,9 +184,11 @@ fn page() -> std::path::PathBuf {
 }
 
 /// What the page says of each measure.
-fn committed(page: &str) -> BTreeMap<String, String> {
-    let table =
-        page.split_once(BEGIN).and_then(|(_, rest)| rest.split_once(END)).map_or("", |(table, _)| table);
+fn committed(page: &str, title: &Title) -> BTreeMap<String, String> {
+    let table = page
+        .split_once(&title.begin())
+        .and_then(|(_, rest)| rest.split_once(END))
+        .map_or("", |(table, _)| table);
     let rows = table.lines().filter_map(|line| {
         let mut cells = line.split('|').map(str::trim).skip(1);
         Some((cells.next()?.to_owned(), cells.nth(1)?.to_owned()))
@@ -161,6 +199,8 @@ fn committed(page: &str) -> BTreeMap<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const TITLE: Title = Title { name: "this", picture: "this.svg", order: &["a", "b"] };
 
     #[test]
     fn a_row_says_whether_the_promise_is_kept() {
@@ -180,12 +220,13 @@ mod tests {
 
     #[test]
     fn what_the_page_says_is_found_again() {
-        let mut results = Results::default();
-        results.add(Row::at_most("b", 3.0, "MiB", 1.5).because("why".to_owned()), &["a", "b"]);
-        results.add(Row::at_most("a", 1.0, "", 1.0), &["a", "b"]);
-        results.add(Row::at_most("b", 3.0, "MiB", 2.0).because("why".to_owned()), &["a", "b"]);
-        let page = format!("text\n{BEGIN}\n{}{END}\n", results.table());
-        let known = committed(&page);
+        let mut results = Results { title: &TITLE, rows: Vec::new() };
+        results.add(Row::at_most("b", 3.0, "MiB", 1.5).because("why".to_owned()));
+        results.add(Row::at_most("a", 1.0, "", 1.0));
+        results.add(Row::at_most("b", 3.0, "MiB", 2.0).because("why".to_owned()));
+        let others = "<!-- measured: written by cargo lab bench other --update -->\n| b | 1 | 9 | |\n";
+        let page = format!("{others}{END}\ntext\n{}\n{}{END}\n", TITLE.begin(), results.table());
+        let known = committed(&page, &TITLE);
         assert_eq!(known.get("b").map(String::as_str), Some("2 MiB (why)"));
         assert_eq!(known.get("a").map(String::as_str), Some("1"));
     }

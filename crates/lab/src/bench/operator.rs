@@ -163,9 +163,7 @@ impl Operator {
 
     async fn metric(&self, name: &str) -> Result<u64> {
         let metrics = self.get("/metrics").await?;
-        let line = metrics.lines().find(|line| line.starts_with(&format!("{name}{{")));
-        let value = line.and_then(|line| line.rsplit(' ').next()?.parse().ok());
-        value.with_context(|| format!("the operator's metrics do not tell {name}"))
+        sum_of(&metrics, name).with_context(|| format!("the operator's metrics do not tell {name}"))
     }
 
     /// Tells it to stop, as a kubelet would, and waits until it has.
@@ -192,6 +190,13 @@ impl Operator {
         stream.set_nonblocking(true)?;
         Ok(TcpStream::from_std(stream)?)
     }
+}
+
+/// A metric, over all controllers.
+fn sum_of(metrics: &str, name: &str) -> Option<u64> {
+    let lines = metrics.lines().filter(|line| line.starts_with(&format!("{name}{{")));
+    let values: Option<Vec<u64>> = lines.map(|line| line.rsplit(' ').next()?.parse().ok()).collect();
+    values.filter(|values| !values.is_empty()).map(|values| values.iter().sum())
 }
 
 fn mebibytes(status: &str, field: &str) -> Result<f64> {
@@ -223,6 +228,14 @@ async fn write_kubeconfig(cluster: &Cluster, path: &Path, server: Option<String>
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_metric_is_that_of_all_controllers() {
+        let metrics =
+            "depth{controller=\"a\"} 2\ndepth{controller=\"b\"} 3\ndepth_other{controller=\"a\"} 9\n";
+        assert_eq!(sum_of(metrics, "depth"), Some(5));
+        assert_eq!(sum_of(metrics, "missing"), None);
+    }
 
     #[test]
     fn memory_is_read_in_mebibytes() {

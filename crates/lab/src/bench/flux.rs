@@ -8,20 +8,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use futures::{StreamExt, TryStreamExt};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 use kube::api::{Api, DynamicObject, ListParams, Patch, PatchParams};
-use kube::runtime::{WatchStreamExt, watcher};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::task::{AbortHandle, JoinSet};
+use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
-use super::instances::{CONCURRENCY, HELM, SOURCE};
+use super::instances::{HELM, SOURCE};
+use super::replay::{self, Replay};
 use crate::cluster::Cluster;
 use crate::scenario::said_by;
 
@@ -91,31 +90,18 @@ async fn answer(mut stream: TcpStream, archive: Arc<[u8]>) -> std::io::Result<()
     stream.write_all(&archive).await
 }
 
-/// Says of each source and each release what Flux once said, for as long as this lives.
-pub(super) struct Replay(AbortHandle);
-
-impl Drop for Replay {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
+/// Says of each source and each release what Flux once said, for as long as the answer lives.
+pub(super) fn replay(cluster: &Cluster, chart: &ServedChart) -> Result<Replay> {
+    let recorded: BTreeMap<String, Value> = serde_json::from_str(RECORDED)?;
+    let (cluster, chart) = (cluster.clone(), chart.clone());
+    Ok(Replay::start("Flux", async move {
+        let sources = told(&cluster, SOURCE, "OCIRepository", &recorded, &chart);
+        let releases = told(&cluster, HELM, "HelmRelease", &recorded, &chart);
+        futures::future::try_join(sources, releases).await.map(|_| ())
+    }))
 }
 
-impl Replay {
-    pub(super) fn start(cluster: &Cluster, chart: &ServedChart) -> Result<Self> {
-        let recorded: BTreeMap<String, Value> = serde_json::from_str(RECORDED)?;
-        let (cluster, chart) = (cluster.clone(), chart.clone());
-        let task = tokio::spawn(async move {
-            let sources = follow(&cluster, SOURCE, "OCIRepository", &recorded, &chart);
-            let releases = follow(&cluster, HELM, "HelmRelease", &recorded, &chart);
-            if let Err(error) = futures::future::try_join(sources, releases).await {
-                eprintln!("lab: what Flux would say is not said any more: {error:#}");
-            }
-        });
-        Ok(Self(task.abort_handle()))
-    }
-}
-
-async fn follow(
+async fn told(
     cluster: &Cluster,
     api_version: &str,
     kind: &str,
@@ -123,21 +109,9 @@ async fn follow(
     chart: &ServedChart,
 ) -> Result<()> {
     let status = recorded.get(kind).with_context(|| format!("nothing is recorded of a {kind}"))?;
-    let ours = watcher::Config::default().labels("app.vworkspace.io/application-instance");
-    let seen = watcher(cluster.dynamic(api_version, kind, None), ours).default_backoff().applied_objects();
-    // A watch that breaks is taken up again by itself.
-    let news = seen.filter_map(async |object| object.ok().filter(|object| !is_told(object)));
-    let told = news.map(|object| async move {
-        let api = cluster.dynamic(api_version, kind, object.namespace().as_deref());
-        let patch = Patch::Merge(json!({"status": filled(status, &object, chart)}));
-        match api.patch_status(&object.name_any(), &PatchParams::default(), &patch).await {
-            Err(kube::Error::Api(gone)) if gone.code == 404 => Ok(()),
-            other => {
-                other.map(|_| ()).with_context(|| format!("failed to tell of {kind} {}", object.name_any()))
-            }
-        }
-    });
-    told.buffer_unordered(CONCURRENCY).try_for_each(async |()| Ok(())).await
+    let within = |namespace: Option<&str>| cluster.dynamic(api_version, kind, namespace);
+    let say = |object: &DynamicObject| (!is_told(object)).then(|| filled(status, object, chart));
+    replay::follow(within, "app.vworkspace.io/application-instance", say).await
 }
 
 /// Whether Flux has spoken of what is there.
