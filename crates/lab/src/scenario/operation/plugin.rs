@@ -7,7 +7,7 @@ use anyhow::{Result, ensure};
 use kube::api::ListParams;
 use serde_json::Value;
 
-use super::super::application::approval::key_file;
+use super::super::application::approval::private_key;
 use super::super::application::instance::{Instance, named};
 use super::super::chart::Chart;
 use super::super::own_object::OwnObject;
