@@ -11,7 +11,7 @@ pub(crate) enum Fault {
     NotInstalled,
     /// The object is gone.
     Gone,
-    /// The namespace does not exist.
+    /// The namespace does not exist, or is on its way out.
     NoNamespace,
     /// We lack the rights, or an admission policy or quota refuses it.
     Forbidden,
@@ -48,6 +48,7 @@ pub(crate) fn fault(error: &kube::Error) -> Fault {
             404 if is_about_a_namespace(status) => Fault::NoNamespace,
             404 if names_an_object(status) => Fault::Gone,
             404 => Fault::NotInstalled,
+            403 if is_of_an_ending_namespace(status) => Fault::NoNamespace,
             401 | 403 => Fault::Forbidden,
             409 => Fault::Conflict,
             400 | 422 => Fault::Invalid,
@@ -66,6 +67,12 @@ fn names_an_object(status: &Status) -> bool {
 
 fn is_about_a_namespace(status: &Status) -> bool {
     status.details.as_ref().is_some_and(|details| details.kind == "namespaces")
+}
+
+/// Nobody forbids it: nothing is made in a namespace that is being deleted.
+fn is_of_an_ending_namespace(status: &Status) -> bool {
+    let causes = status.details.iter().flat_map(|details| &details.causes);
+    causes.into_iter().any(|cause| cause.reason == "NamespaceTerminating")
 }
 
 /// Whether the API server itself has said so: otherwise it is away, and so is everything else.
@@ -131,6 +138,17 @@ mod tests {
         for (name, details, expected) in table {
             assert_eq!(answer(details), expected, "{name}");
         }
+    }
+
+    #[test]
+    fn nobody_forbids_what_is_not_made_in_a_namespace_that_goes() {
+        let answer = |cause: &str| {
+            let status = json!({"status": "Failure", "reason": "Forbidden", "code": 403, "message": "no",
+                "details": {"name": "web", "kind": "ocirepositories", "causes": [{"reason": cause, "message": "", "field": ""}]}});
+            fault(&kube::Error::Api(serde_json::from_value(status).unwrap()))
+        };
+        assert_eq!(answer("NamespaceTerminating"), Fault::NoNamespace);
+        assert_eq!(answer("FieldValueForbidden"), Fault::Forbidden);
     }
 
     #[test]

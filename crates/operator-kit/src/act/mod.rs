@@ -76,7 +76,7 @@ pub enum Cause {
     Unavailable,
     /// It should be gone, and is there although no cache shows it.
     StillThere,
-    /// Its namespace does not exist, or is none that the operator watches.
+    /// Its namespace does not exist, is being deleted, or is none that the operator watches.
     NoNamespace,
 }
 
