@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use kube::ResourceExt;
 use serde::Serialize;
 use serde_json::{Map, Value};
-use vworkspace_api::operation::{Blocked, EngineRef, LogsRef, Operation, OperationSpec};
+use vworkspace_api::operation::{Blocked, Engine, EngineRef, LogsRef, Operation, OperationSpec, Phase};
 
 use super::access::Access;
 use super::list::Row;
@@ -139,10 +139,20 @@ fn next(operation: &Operation) -> Next {
     let filled = |text: &str| text.replace("{namespace}", &namespace).replace("{name}", &name);
     let mut investigate: Vec<String> = entry.investigate.iter().map(|command| filled(command)).collect();
     let blocked = operation.status.as_ref().and_then(|status| status.conditions.read());
+    if has_log(operation) {
+        investigate.insert(0, format!("kubectl vworkspace op logs {name} -n {namespace}"));
+    }
     if blocked == Some(Blocked::AwaitingApproval) {
         investigate.push(format!("kubectl vworkspace op approve {name} -n {namespace} --key approver.pem"));
     }
     Next { meaning: entry.meaning.to_owned(), investigate, resolve: filled(entry.resolve) }
+}
+
+/// Whether a pod writes one, or has written it.
+fn has_log(operation: &Operation) -> bool {
+    let reference = operation.status.as_ref().and_then(|status| status.logs_ref.as_ref());
+    let writes = operation.spec.engine == Engine::Job && phase(operation) == Phase::Running;
+    writes || reference.is_some_and(|reference| reference.kind == "Pod")
 }
 
 fn write(shown: &Shown, operation: &Operation, out: &mut impl Write) -> io::Result<()> {
@@ -192,9 +202,13 @@ fn write(shown: &Shown, operation: &Operation, out: &mut impl Write) -> io::Resu
 
     if !shown.timeline.is_empty() {
         heading("Timeline", out)?;
-        for Told { time, type_, status, reason, message } in &shown.timeline {
-            let said = format!("{type_}={status}/{reason}");
-            let line = one_line(&format!("{said:<32}  {message}"));
+        let said = |told: &Told| format!("{}={}/{}", told.type_, told.status, told.reason);
+        let width = shown.timeline.iter().map(|told| said(told).len()).max().unwrap_or_default();
+        for told in &shown.timeline {
+            let Told { time, type_, status, message, .. } = told;
+            // Its words are those of the condition that it follows from.
+            let message = if DERIVED.contains(&type_.as_str()) { "" } else { message };
+            let line = one_line(&format!("{:width$}  {message}", said(told)));
             writeln!(out, "    {time}  {}", if *status == "True" { line } else { styled(DIM, line) })?;
         }
     }

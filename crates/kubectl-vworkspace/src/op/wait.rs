@@ -127,9 +127,9 @@ fn hint(operation: &Operation, place: &str) -> Option<String> {
     let op = "kubectl vworkspace op";
     match phase(operation) {
         Phase::Failed if operation.spec.engine == Engine::Job => {
-            Some(format!("Why: {op} logs {place}, and {op} show {place}"))
+            Some(format!("Its log: {op} logs {place}\nMore: {op} show {place}"))
         }
-        Phase::Failed => Some(format!("Why: {op} show {place}")),
+        Phase::Failed => Some(format!("More: {op} show {place}")),
         Phase::Pending if reason(operation) == Some(Blocked::AwaitingApproval.entry().reason) => {
             Some(format!("To approve it: {op} approve {place} --key FILE"))
         }

@@ -64,3 +64,18 @@ fn what_waits_for_an_approval_is_told_how_to_get_it_and_no_claim_is_shown() {
     assert_eq!(run.exit, Some(0));
     assert!(run.out.contains("Pending"), "{}", run.out);
 }
+
+#[test]
+fn where_there_is_a_log_it_is_the_first_thing_to_read() {
+    let reference = json!({"kind": "Pod", "name": "tidy-1", "namespace": "shop"});
+    let failed = json!({"phase": "Failed", "reason": "JobFailedBackoffExceeded", "logsRef": reference,
+        "conditions": [condition("Failed", "True", "JobFailedBackoffExceeded", "", "2026-01-02T03:00:01Z")]});
+    let stopped = json!({"phase": "Failed", "reason": "Timeout",
+        "conditions": [condition("Failed", "True", "Timeout", "", "2026-01-02T03:00:01Z")]});
+    for (status, is_there) in [(failed, true), (json!({"phase": "Running"}), true), (stopped, false)] {
+        let cluster = Cluster::with(vec![operation("tidy", "RunCommand", "job", status)]);
+        let told: Value = serde_json::from_str(&cluster.run(&["show", "tidy", "-o", "json"]).out).unwrap();
+        let first = told["next"]["investigate"][0] == "kubectl vworkspace op logs tidy -n shop";
+        assert_eq!(first, is_there, "{told}");
+    }
+}

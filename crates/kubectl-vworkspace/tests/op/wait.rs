@@ -103,7 +103,7 @@ fn where_waiting_does_not_help_it_says_what_does() {
         hints,
         [
             "To approve it: kubectl vworkspace op approve nightly -n shop --key FILE",
-            "Why: kubectl vworkspace op show nightly -n shop"
+            "More: kubectl vworkspace op show nightly -n shop"
         ]
     );
 }

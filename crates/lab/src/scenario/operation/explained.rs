@@ -14,8 +14,7 @@ pub(super) async fn works(
 ) -> Result<()> {
     shell.fill("{name}", &operation.name);
     let page = shell.shows(&format!("kubectl vworkspace explain operation {reason}"), &[]).await?;
-    let commands: Vec<&str> =
-        page.lines().map(str::trim).filter(|line| line.starts_with("kubectl ")).collect();
+    let commands = commands(&page);
     ensure!(!commands.is_empty(), "explain operation {reason} prints no command: {page}");
     let mut shown = String::new();
     for command in commands {
@@ -25,4 +24,24 @@ pub(super) async fn works(
         ensure!(shown.contains(words), "the commands of {reason} do not show '{words}': {shown}");
     }
     Ok(())
+}
+
+/// The lines below `How to investigate`, of each type that has the reason.
+fn commands(page: &str) -> Vec<&str> {
+    let sections = page.split("How to investigate").skip(1);
+    let lines =
+        sections.flat_map(|section| section.lines().skip(1).take_while(|line| !line.trim().is_empty()));
+    lines.map(str::trim).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_said_about_the_way_out_is_not_typed() {
+        let page = "Operation Failed=True/Timeout\n\n  How to investigate\n    kubectl get a\n    kubectl get b\n\n  \
+                    How to resolve it\n    See\n    kubectl edit c.\n\n  How to investigate\n    kubectl get d\n";
+        assert_eq!(commands(page), ["kubectl get a", "kubectl get b", "kubectl get d"]);
+    }
 }

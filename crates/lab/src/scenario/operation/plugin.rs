@@ -94,7 +94,12 @@ async fn followed(ground: &Ground, shell: &mut Shell<'_>) -> Result<()> {
 
     let list: &[&str] = &["NAME", "PHASE", "REASON", "check", "Running", "EngineStarted"];
     shell.shows("kubectl vworkspace op list --running", list).await?;
-    let show: &[&str] = &["runCommand.job", "Running=True/EngineStarted", "Job check-", "Next"];
+    let show: &[&str] = &[
+        "runCommand.job",
+        "Running=True/EngineStarted",
+        "Job check-",
+        "kubectl vworkspace op logs check -n <ns>",
+    ];
     shell.shows("kubectl vworkspace op show check -n <ns>", show).await?;
     let said = shell.shows("kubectl vworkspace op logs check", &["begun"]).await?;
     ensure!(!said.contains("done"), "the log of a command that runs is at its end: {said}");
@@ -102,7 +107,7 @@ async fn followed(ground: &Ground, shell: &mut Shell<'_>) -> Result<()> {
     explained::works(shell, &check, "EngineStarted", &["EngineStarted", "check-", "Job"]).await?;
 
     let job = text_at(&check.read().await?.data, "/status/engineRef/name").to_owned();
-    shell.shows(&format!("kubectl exec job/{job} -- touch /tmp/go"), &[]).await?;
+    shell.shows(&format!("kubectl exec job/{job} -- sh -c 'touch /tmp/go'"), &[]).await?;
     log.says("done").await?;
     log.ends().await?.with_code(0)?;
     create.says("Succeeded  EngineCompleted").await?;
