@@ -82,6 +82,7 @@ async fn as_the_page_says(shop: &Ground, copy: &Ground, volumes: &Volumes) -> Re
         if section.title == COMPARED {
             same(&before, &objects_of(copy).await?).context("the copy differs")?;
             has_the_file(copy).await?;
+            counted_the_file(shop).await?;
         }
     }
     shop.delete_namespace().await?;
@@ -126,6 +127,17 @@ async fn in_the_pod(ground: &Ground, script: &str) -> Result<String> {
 async fn has_the_file(ground: &Ground) -> Result<()> {
     let said = in_the_pod(ground, "cat /data/orders").await?;
     ensure!(said.trim() == ORDERS, "the file in namespace {} says '{}'", ground.namespace, said.trim());
+    Ok(())
+}
+
+/// The backup says how much it copied: the one file, with its end of line.
+async fn counted_the_file(shop: &Ground) -> Result<()> {
+    let operations =
+        shop.objects("ops.vworkspace.io/v1alpha1", "Operation").list(&ListParams::default()).await?;
+    let backup = operations.iter().find(|operation| text_at(&operation.data, "/spec/type") == "Backup");
+    let outputs =
+        backup.and_then(|backup| backup.data.pointer("/status/outputs")).cloned().unwrap_or_default();
+    ensure!(outputs["backupSizeBytes"] == json!(ORDERS.len() + 1), "outputs of the backup: {outputs}");
     Ok(())
 }
 
