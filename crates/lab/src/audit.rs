@@ -158,13 +158,13 @@ fn files(log: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// How often each thing was asked for in the mean, for so many objects: `patch operations 2.0, patch jobs 1.0`.
+/// How often each thing was asked for in the mean, for so many objects: `create jobs 1.00, patch operations 2.00`.
 pub(crate) fn per_object<'a>(requests: impl Iterator<Item = &'a Request>, count: usize) -> String {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     for request in requests {
         *counts.entry(format!("{} {}", request.verb, request.resource())).or_default() += 1;
     }
-    let told = counts.iter().map(|(asked, times)| format!("{asked} {:.1}", *times as f64 / count as f64));
+    let told = counts.iter().map(|(asked, times)| format!("{asked} {:.2}", *times as f64 / count as f64));
     told.collect::<Vec<_>>().join(", ")
 }
 
@@ -199,7 +199,7 @@ mod tests {
             status.clone(),
             status,
         ];
-        assert_eq!(per_object(all.iter(), 2), "create jobs 0.5, patch pods/status 1.5");
+        assert_eq!(per_object(all.iter(), 2), "create jobs 0.50, patch pods/status 1.50");
     }
 
     #[test]
