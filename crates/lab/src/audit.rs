@@ -73,12 +73,17 @@ impl Request {
 
     /// `verb group/resource/subresource`, as a role would have to grant it.
     pub(crate) fn permission(&self) -> String {
+        let group = self.object_ref.as_ref().map_or("", |object| object.api_group.as_str());
+        let group = if group.is_empty() { String::new() } else { format!("{group}/") };
+        format!("{} {group}{}", self.verb, self.resource())
+    }
+
+    /// `resource/subresource`
+    fn resource(&self) -> String {
         let object = self.object_ref.clone().unwrap_or_default();
-        let group =
-            if object.api_group.is_empty() { String::new() } else { format!("{}/", object.api_group) };
         let subresource =
             if object.subresource.is_empty() { String::new() } else { format!("/{}", object.subresource) };
-        format!("{} {group}{}{subresource}", self.verb, object.resource)
+        object.resource + &subresource
     }
 
     /// The answer.
@@ -153,22 +158,14 @@ fn files(log: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// How often each thing was asked for in the mean, for so many objects: `patch operations 2.0, patch jobs 1.0`.
+/// How often each thing was asked for in the mean, for so many objects: `create jobs 1.00, patch operations 2.00`.
 pub(crate) fn per_object<'a>(requests: impl Iterator<Item = &'a Request>, count: usize) -> String {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     for request in requests {
-        *counts.entry(short(request)).or_default() += 1;
+        *counts.entry(format!("{} {}", request.verb, request.resource())).or_default() += 1;
     }
-    let told = counts.iter().map(|(asked, times)| format!("{asked} {:.1}", *times as f64 / count as f64));
+    let told = counts.iter().map(|(asked, times)| format!("{asked} {:.2}", *times as f64 / count as f64));
     told.collect::<Vec<_>>().join(", ")
-}
-
-/// What was asked, without the group.
-fn short(request: &Request) -> String {
-    let asked = request.permission();
-    let (verb, resource) = asked.split_once(' ').unwrap_or(("", &asked));
-    let resource = resource.split_once(".io/").map_or(resource, |(_, resource)| resource);
-    format!("{verb} {resource}")
 }
 
 /// What a role must grant for these requests.
@@ -196,8 +193,13 @@ mod tests {
     #[test]
     fn requests_are_told_for_one_object() {
         let status = request("patch", r#"{"resource":"pods","subresource":"status","apiGroup":"x.io"}"#);
-        let all = [request("create", r#"{"resource":"jobs"}"#), status.clone(), status.clone(), status];
-        assert_eq!(per_object(all.iter(), 2), "create jobs 0.5, patch pods/status 1.5");
+        let all = [
+            request("create", r#"{"resource":"jobs","apiGroup":"batch"}"#),
+            status.clone(),
+            status.clone(),
+            status,
+        ];
+        assert_eq!(per_object(all.iter(), 2), "create jobs 0.50, patch pods/status 1.50");
     }
 
     #[test]

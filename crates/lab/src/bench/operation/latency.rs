@@ -3,7 +3,7 @@
 
 use anyhow::{Context, Result};
 use kube::ResourceExt;
-use kube::api::{Api, DynamicObject};
+use kube::api::{Api, DynamicObject, PostParams};
 use serde_json::{Value, json};
 
 use super::commands::{self, Command, phase};
@@ -30,11 +30,21 @@ struct Stage<'a> {
 
 #[derive(Default)]
 struct Samples {
+    /// Beside a raw creation, which is how the operator makes a Job.
     created: Pair,
+    /// The same beside a raw apply.
+    applied: Pair,
     /// From the moment when the API server had the end of the Job.
     finished: Pair,
     /// The same from the moment when it was sent.
     finishing: Pair,
+}
+
+/// What raw writes took.
+struct Raw {
+    created: Took,
+    applied: Took,
+    finished: Took,
 }
 
 pub(super) async fn measure(bench: &Workbench, samples: usize) -> Result<Vec<Row>> {
@@ -46,15 +56,29 @@ pub(super) async fn measure(bench: &Workbench, samples: usize) -> Result<Vec<Row
     operator.stop().await?;
     drop(held);
     bench.clear(PREFIX).await?;
-    let mut rows = samples.created.rows("new operation to its Job", AGAINST, [4.0, 6.0]);
-    let sent = samples.finishing.rows("", "", [2.0, 4.0]);
-    for (row, sent) in
-        samples.finished.rows("finished Job to finished operation", AGAINST, [2.0, 4.0]).into_iter().zip(sent)
-    {
-        let detail = format!("{}; from the request that ends the Job {:.2} x", row.detail, sent.measured);
-        rows.push(row.because(detail));
+    Ok(samples.rows())
+}
+
+impl Samples {
+    fn rows(&self) -> Vec<Row> {
+        let created = self.created.rows("new operation to its Job", AGAINST, [4.0, 6.0]);
+        let applied = self.applied.rows("", "", [4.0, 6.0]);
+        let finished = self.finished.rows("finished Job to finished operation", AGAINST, [2.0, 4.0]);
+        let finishing = self.finishing.rows("", "", [2.0, 4.0]);
+        let also = |rows: Vec<Row>, others: Vec<Row>, how: &str| {
+            let both = rows.into_iter().zip(others);
+            let also = |(row, other): (Row, Row)| {
+                let detail = format!("{}; {how} {:.2} x", row.detail, other.measured);
+                row.because(detail)
+            };
+            both.map(also).collect::<Vec<_>>()
+        };
+        [
+            also(created, applied, "against raw applies of the same"),
+            also(finished, finishing, "from the request that ends the Job"),
+        ]
+        .concat()
     }
-    Ok(rows)
 }
 
 impl<'a> Stage<'a> {
@@ -74,30 +98,42 @@ impl<'a> Stage<'a> {
     async fn sample(mut self, targets: &[Which], samples: usize) -> Result<Samples> {
         let mut all = Samples::default();
         for (number, target) in (1..=samples).zip(targets.iter().cycle()) {
-            let (created, finished) = self.raw(number).await?;
-            all.created.raw.push(created.from_request);
-            all.finished.raw.push(finished.from_request);
-            all.finishing.raw.push(finished.from_request);
+            let raw = self.raw(number).await?;
+            all.created.raw.push(raw.created.from_request);
+            all.applied.raw.push(raw.applied.from_request);
+            all.finished.raw.push(raw.finished.from_request);
+            all.finishing.raw.push(raw.finished.from_request);
             let ((created, finished), _) = self.run(&Command::on(target, number)).await?;
             all.created.ours.push(created.from_request);
+            all.applied.ours.push(created.from_request);
             all.finished.ours.push(finished.from_answer);
             all.finishing.ours.push(finished.from_request);
         }
         Ok(all)
     }
 
-    /// The bench's own Job, which is nobody's: created and ended.
-    async fn raw(&mut self, number: usize) -> Result<(Took, Took)> {
-        let (name, jobs) = (format!("raw-{number}"), self.jobs.clone());
+    /// The bench's own Jobs, which are nobody's: one is created, one applied, and both end.
+    async fn raw(&mut self, number: usize) -> Result<Raw> {
+        let jobs = self.jobs.clone();
+        let (name, other) = (format!("raw-{number}"), format!("raw-applied-{number}"));
+        let body = serde_json::from_value(self.named(&name))?;
+        let request = async { Ok(jobs.create(&PostParams::default(), &body).await.map(|_| ())?) };
+        let (created, _) = self.seen_jobs.timed(request, |job| job.name_any() == name).await?;
+        let body = self.named(&other);
+        let request = async { apply(&jobs, &other, &body).await.map(|_| ()) };
+        let (applied, _) = self.seen_jobs.timed(request, |job| job.name_any() == other).await?;
+        let is_over = |job: &DynamicObject| job.name_any() == name && jobs::is_finished(job);
+        let (finished, _) = self.seen_jobs.timed(jobs::finish(&jobs, &name), is_over).await?;
+        jobs::finish(&jobs, &other).await?;
+        Ok(Raw { created, applied, finished })
+    }
+
+    fn named(&self, name: &str) -> Value {
         let mut body = self.template.clone();
         if let Some(place) = body.pointer_mut("/metadata/name") {
             *place = json!(name);
         }
-        let request = async { apply(&jobs, &name, &body).await.map(|_| ()) };
-        let (created, _) = self.seen_jobs.timed(request, |job| job.name_any() == name).await?;
-        let is_over = |job: &DynamicObject| job.name_any() == name && jobs::is_finished(job);
-        let (finished, _) = self.seen_jobs.timed(jobs::finish(&jobs, &name), is_over).await?;
-        Ok((created, finished))
+        body
     }
 
     /// An operation, from its creation until nothing is left to do for it.

@@ -118,7 +118,7 @@ fn requests_row(writes: &[Request], count: usize, targets: usize) -> Row {
     let each = |total: usize| total as f64 / count as f64;
     Row::at_most("mutating requests for an exclusive operation, Events apart", 6.0, "", each(ours().count()))
         .because(format!(
-            "{count} operations on {targets} targets, for each: {}; Events {:.1}",
+            "{count} operations on {targets} targets, for each: {}; Events {:.2}",
             audit::per_object(ours(), count),
             each(events)
         ))
@@ -185,7 +185,7 @@ mod tests {
         assert_eq!(row.measured, 1.5);
         assert_eq!(
             row.detail,
-            "2 operations on 1 targets, for each: patch jobs 0.5, patch operations 1.0; Events 0.5"
+            "2 operations on 1 targets, for each: patch jobs 0.50, patch operations 1.00; Events 0.50"
         );
     }
 }
