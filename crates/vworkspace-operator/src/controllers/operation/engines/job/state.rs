@@ -73,7 +73,8 @@ pub(super) fn of(job: &Job, pods: &[Pod], log: &Log) -> State {
     let status = job.status.as_ref();
     let is_ready = status.and_then(|status| status.ready).is_some_and(|ready| ready > 0);
     let failed = status.and_then(|status| status.failed).unwrap_or(0);
-    let runs = pod.is_some_and(|pod| phase(pod) == Some("Running"));
+    // A pod ends some time before its Job says so.
+    let runs = pod.is_some_and(|pod| matches!(phase(pod), Some("Running" | "Succeeded" | "Failed")));
     if job.metadata.deletion_timestamp.is_some() {
         return State::Running(progress(format!("Job {name} is being deleted; its pod has not ended yet.")));
     }

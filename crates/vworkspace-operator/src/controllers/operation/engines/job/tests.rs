@@ -129,6 +129,12 @@ fn what_a_job_and_its_pod_say_is_read() {
         ),
         ("runs", json!({"active": 1, "ready": 1}), None, runs("Job a-job runs.")),
         ("the pod runs", started, Some(json!({"phase": "Running"})), runs("Job a-job runs, pod a-job-x.")),
+        (
+            "the pod has ended and the Job has not",
+            json!({"active": 1, "ready": 0}),
+            Some(json!({"phase": "Succeeded"})),
+            runs("Job a-job runs, pod a-job-x."),
+        ),
         ("between attempts", json!({"failed": 1}), None, runs("Job a-job runs, attempt 2.")),
         (
             "its end is decided and pods may run",
