@@ -137,7 +137,7 @@ fn with_a_list_of_namespaces_only_what_must_outlive_them_is_cluster_wide() {
 #[test]
 fn accounts_are_made_for_commands_only_if_that_is_allowed() {
     for (values, verbs) in [
-        ("{}", json!(["list", "watch", "create"])),
+        ("rbac: {userRoles: true}", json!(["list", "watch", "create"])),
         ("operations: {createServiceAccount: false}", json!(["list", "watch"])),
     ] {
         let Some(objects) = rendered(values) else { return };
