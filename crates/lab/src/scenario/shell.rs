@@ -73,11 +73,7 @@ impl<'a> Shell<'a> {
     /// Starts a command whose words are read while it runs.
     pub(super) fn starts(&self, command: &str) -> Result<Started> {
         let typed = self.typed(command);
-        let mut child = self.command(&typed)?.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
-        let out = child.stdout.take().context("the command has no standard output")?;
-        let err = child.stderr.take().context("the command has no standard error")?;
-        let (out, err) = (BufReader::new(out).lines(), BufReader::new(err).lines());
-        Ok(Started { typed, child, out, err, said: Vec::new() })
+        Started::new(self.command(&typed)?, typed)
     }
 
     fn typed(&self, command: &str) -> String {
@@ -146,6 +142,14 @@ pub(super) struct Started {
 }
 
 impl Started {
+    fn new(mut command: Command, typed: String) -> Result<Self> {
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+        let out = child.stdout.take().context("the command has no standard output")?;
+        let err = child.stderr.take().context("the command has no standard error")?;
+        let (out, err) = (BufReader::new(out).lines(), BufReader::new(err).lines());
+        Ok(Self { typed, child, out, err, said: Vec::new() })
+    }
+
     /// Waits for a line with these words.
     pub(super) async fn says(&mut self, words: &str) -> Result<()> {
         let is_said = async {
@@ -188,5 +192,29 @@ impl Started {
         };
         let (code, out) = (ended?.code(), self.said.join("\n"));
         Ok(Ended { typed: self.typed, code, out, err: String::new() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn started(script: &str) -> Started {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        Started::new(command, script.to_owned()).expect("a shell")
+    }
+
+    #[tokio::test]
+    async fn words_that_are_not_said_and_another_exit_code_are_failures() {
+        let script = "echo first; echo second >&2; exit 3";
+        let mut both = started(script);
+        both.says("first").await.expect("the first line");
+        let ended = both.ends().await.expect("an end");
+        assert!(ended.says("second").is_ok() && ended.says("third").is_err());
+        assert!(ended.with_code(3).is_ok());
+        let ended = started(script).ends().await.expect("an end");
+        assert!(ended.with_code(0).is_err());
+        assert!(started(script).says("third").await.is_err());
     }
 }
