@@ -88,6 +88,7 @@ impl<S> Plan<S> {
         let (first, last) = match finalizer {
             Finalizer::Hold => (Some(Step::Hold), None),
             Finalizer::Release => (None, Some(Step::LetGo(gone))),
+            Finalizer::AsItIs => (None, None),
         };
         first
             .into_iter()
@@ -132,6 +133,8 @@ pub enum Finalizer {
     Hold,
     /// It must not, because there is nothing left to clean up; taken off last.
     Release,
+    /// It is neither put on nor taken off: nothing is made yet, and what decides has not been seen.
+    AsItIs,
 }
 
 /// A child of this object that there must not be any more.

@@ -20,7 +20,7 @@ pub(super) fn change(meta: &ObjectMeta, ours: Option<&str>, wanted: Finalizer) -
             Some(current.iter().cloned().chain([ours.to_owned()]).collect())
         }
         Finalizer::Release if is_on => Some(current.iter().filter(|known| *known != ours).cloned().collect()),
-        Finalizer::Hold | Finalizer::Release => None,
+        Finalizer::Hold | Finalizer::Release | Finalizer::AsItIs => None,
     }
 }
 
@@ -122,6 +122,8 @@ mod tests {
             (vec!["ours", "x"], Finalizer::Release, Some(list(&["x"]))),
             (vec!["x"], Finalizer::Release, None),
             (vec!["ours"], Finalizer::Release, Some(vec![])),
+            (vec!["ours"], Finalizer::AsItIs, None),
+            (vec![], Finalizer::AsItIs, None),
         ];
         for (current, wanted, expected) in table {
             let meta = ObjectMeta { finalizers: Some(list(&current)), ..ObjectMeta::default() };

@@ -111,16 +111,18 @@ async fn line(bench: &Workbench) -> Result<Vec<InLine>> {
         .context("an operation lacks its uid, its target or its time")
 }
 
-/// Events are apart: they say to people what happened.
+/// Events are apart: they say to people what happened. So is the account of commands, which is made once in each namespace.
 fn requests_row(writes: &[Request], count: usize, targets: usize) -> Row {
-    let ours = || writes.iter().filter(|write| write.is_below(PREFIX) && !write.is_about("events"));
-    let events = writes.iter().filter(|write| write.is_below(PREFIX) && write.is_about("events")).count();
+    let below = || writes.iter().filter(|write| write.is_below(PREFIX));
+    let apart = |resource: &'static str| below().filter(move |write| write.is_about(resource)).count();
+    let ours = || below().filter(|write| !write.is_about("events") && !write.is_about("serviceaccounts"));
     let each = |total: usize| total as f64 / count as f64;
     Row::at_most("mutating requests for an exclusive operation, Events apart", 6.0, "", each(ours().count()))
         .because(format!(
-            "{count} operations on {targets} targets, for each: {}; Events {:.2}",
+            "{count} operations on {targets} targets, for each: {}; Events {:.2}; accounts, once in each namespace: {}",
             audit::per_object(ours(), count),
-            each(events)
+            each(apart("events")),
+            apart("serviceaccounts")
         ))
 }
 
@@ -179,13 +181,15 @@ mod tests {
             request("operations", "queue-0"),
             request("operations", "queue-0"),
             request("events", "queue-0"),
+            request("serviceaccounts", "queue-0"),
             request("jobs", "elsewhere"),
         ];
         let row = requests_row(&writes, 2, 1);
         assert_eq!(row.measured, 1.5);
         assert_eq!(
             row.detail,
-            "2 operations on 1 targets, for each: patch jobs 0.50, patch operations 1.00; Events 0.50"
+            "2 operations on 1 targets, for each: patch jobs 0.50, patch operations 1.00; Events 0.50; \
+             accounts, once in each namespace: 1"
         );
     }
 }

@@ -23,7 +23,7 @@ use operator_kit::{Finalizer, Plan};
 use vworkspace_api::operation::{Operation, OperationStatus, Phase};
 
 use super::observe::{self, World};
-use life::Step;
+use life::{Life, Step};
 pub(super) use line::told;
 pub(super) use queue::Class;
 pub(super) use unreadable::unreadable;
@@ -54,6 +54,9 @@ pub(super) fn plan(
     let own = life.is_before_start().then(|| observe::namespace_watch(operation));
     let of_outcome = world.engine.as_ref().map(|engine| engine.outcome_watches()).unwrap_or_default();
     let temporary_watches = own.into_iter().chain(of_engine).chain(of_outcome).collect();
+    // With what it is put on for, it takes one reconcile less and no second look at the operation.
+    let is_too_early = life == Life::Unseen && !status::has_started(operation);
+    let finalizer = if is_too_early { Finalizer::AsItIs } else { Finalizer::Hold };
     Plan {
         shared,
         creations,
@@ -62,7 +65,7 @@ pub(super) fn plan(
         temporary_watches,
         polls: world.engine.as_ref().map(|engine| engine.polls()).unwrap_or_default(),
         requeue_at: requeue_at.filter(|at| *at > now),
-        ..Plan::only_status(Finalizer::Hold, status)
+        ..Plan::only_status(finalizer, status)
     }
 }
 

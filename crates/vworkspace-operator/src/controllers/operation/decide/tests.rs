@@ -45,6 +45,16 @@ fn running(operation: &Operation) -> Operation {
 }
 
 #[test]
+fn before_what_decides_is_seen_nothing_is_written() {
+    let operation = command("a", &json!({}));
+    let unseen = World { allowed_types: AllowedTypes::NotYet, ..world(Stub::with(State::NotStarted)) };
+    let plan = planned(&operation, &unseen, after(1));
+    assert_eq!((plan.finalizer, plan.creations.len()), (Finalizer::AsItIs, 0));
+    assert_eq!(plan.status, OperationStatus::default());
+    assert_eq!(plan.temporary_watches.len(), 1, "it is looked at");
+}
+
+#[test]
 fn nothing_in_the_way_it_starts_and_says_nothing_before_the_engine_is_seen() {
     let plan = planned(&command("a", &json!({})), &world(Stub::with(State::NotStarted)), after(1));
     assert_eq!((plan.creations.len(), plan.finalizer), (1, Finalizer::Hold));
