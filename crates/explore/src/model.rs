@@ -57,6 +57,9 @@ pub trait Model: Sync + Sized {
     /// One request about a child.
     type Child: Display;
 
+    /// As many objects of the own kind are reconciled in one world, counted from 0; they share their caches and a lane. One
+    /// that has not been created yet is gone.
+    const OBJECTS: usize = 1;
     /// The watched kinds; each has a lag of its own.
     const KINDS: &'static [&'static str];
     /// The model's own invariants, by name, and what they ask.
@@ -76,11 +79,11 @@ pub trait Model: Sync + Sized {
     fn start(&self) -> Timestamp;
 
     /// The object itself.
-    fn own<'a>(&self, world: &'a Self::World) -> &'a OwnOf<Self>;
+    fn own<'a>(&self, world: &'a Self::World, nth: usize) -> &'a OwnOf<Self>;
     /// The same, to be changed.
-    fn own_mut<'a>(&self, world: &'a mut Self::World) -> &'a mut OwnOf<Self>;
+    fn own_mut<'a>(&self, world: &'a mut Self::World, nth: usize) -> &'a mut OwnOf<Self>;
     /// The object as its cache shows it.
-    fn shown<'a>(&self, view: &'a [Self::Shot]) -> &'a OwnOf<Self>;
+    fn shown<'a>(&self, view: &'a [Self::Shot], nth: usize) -> &'a OwnOf<Self>;
     /// The conditions of a status.
     fn conditions<'a>(&self, status: &'a Self::Status) -> &'a [Condition];
     /// Whether a status says something else than the one before; the time alone is nothing else.
@@ -99,17 +102,18 @@ pub trait Model: Sync + Sized {
         desk: &mut Self::Desk,
         view: &[Self::Shot],
         memory: &Self::Memory,
+        nth: usize,
         now: i64,
     ) -> Plan<Self::Status>;
     /// The request that a step of a plan about a child needs, if the cache does not show it done.
-    fn child(&self, step: Step<'_, Self::Status>, view: &[Self::Shot]) -> Option<Self::Child>;
+    fn child(&self, step: Step<'_, Self::Status>, view: &[Self::Shot], nth: usize) -> Option<Self::Child>;
     /// One request about a child is carried out.
     fn write(&self, world: &mut Self::World, write: &Self::Child, now: i64) -> Effect;
     /// The plan was carried out, up to what was refused.
-    fn remember(&self, memory: &mut Self::Memory, plan: &Plan<Self::Status>, is_refused: bool);
+    fn remember(&self, memory: &mut Self::Memory, nth: usize, plan: &Plan<Self::Status>, is_refused: bool);
 
     /// What is true of the world that the view shows, in one number: no flicker of a child changes it.
-    fn facts(&self, view: &[Self::Shot], memory: &Self::Memory) -> u64;
+    fn facts(&self, view: &[Self::Shot], memory: &Self::Memory, nth: usize) -> u64;
     /// What a schedule must not matter for: the world at its end, and what was said of it.
     fn outcome(&self, world: &Self::World, now: i64) -> (u64, u64);
 
@@ -119,6 +123,7 @@ pub trait Model: Sync + Sized {
         world: &mut Self::World,
         view: &[Self::Shot],
         memory: &Self::Memory,
+        nth: usize,
         plan: &Plan<Self::Status>,
         now: i64,
     ) -> Result<(), Violation>;
@@ -127,6 +132,7 @@ pub trait Model: Sync + Sized {
         &self,
         world: &Self::World,
         view: &[Self::Shot],
+        nth: usize,
         write: &WriteOf<Self>,
     ) -> Result<(), Violation>;
     /// Checks what is said in the end, when everything is at rest and has been seen.

@@ -176,11 +176,17 @@ pub fn writes<M: Model>(
 }
 
 /// What the API server makes of a request.
-pub(crate) fn carry_out<M: Model>(model: &M, world: &mut M::World, write: &WriteOf<M>, now: i64) -> Effect {
+pub(crate) fn carry_out<M: Model>(
+    model: &M,
+    world: &mut M::World,
+    nth: usize,
+    write: &WriteOf<M>,
+    now: i64,
+) -> Effect {
     let (lock, own) = match write {
         Write::Child(child) => return model.write(world, child, now),
         Write::Hold { lock } | Write::LetGo { lock } | Write::Status { lock, .. } => {
-            (*lock, model.own_mut(world))
+            (*lock, model.own_mut(world, nth))
         }
     };
     if lock != own.version {

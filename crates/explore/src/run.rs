@@ -32,6 +32,8 @@ impl<S> Versions<S> {
 #[derive(Clone, PartialEq, Eq)]
 struct Basis {
     shown: Vec<usize>,
+    /// The versions of the other objects.
+    others: Vec<u32>,
     asked: u64,
     remembered: u64,
 }
@@ -59,6 +61,15 @@ struct Epoch {
     left: Vec<(usize, u64)>,
 }
 
+/// What is known of one object between its reconciles.
+#[derive(Default)]
+struct Object {
+    /// The last plan met a refusal.
+    was_refused: bool,
+    last: Option<LastReconcile>,
+    epoch: Epoch,
+}
+
 /// How a schedule ended.
 pub(crate) struct Ended {
     pub(crate) events: usize,
@@ -72,13 +83,10 @@ pub(crate) struct Run<'a, M: Model> {
     desk: &'a mut M::Desk,
     world: M::World,
     memory: M::Memory,
-    /// The last plan met a refusal.
-    was_refused: bool,
+    objects: Vec<Object>,
     kinds: Vec<Versions<M::Shot>>,
     view: Vec<M::Shot>,
     now: i64,
-    last: Option<LastReconcile>,
-    epoch: Epoch,
     events: usize,
     reconciles: usize,
     moves: Moves<M::Move>,
@@ -102,12 +110,10 @@ impl<'a, M: Model> Run<'a, M> {
             desk,
             world,
             memory: M::Memory::default(),
-            was_refused: false,
+            objects: (0..M::OBJECTS).map(|_| Object::default()).collect(),
             kinds,
             view,
             now: 0,
-            last: None,
-            epoch: Epoch::default(),
             events: 0,
             reconciles: 0,
             moves: Vec::new(),
@@ -152,9 +158,11 @@ impl<'a, M: Model> Run<'a, M> {
             }
         }
         if throw < 52 {
-            return match dice.below(16) {
-                0 => Event::Dies { after: u8::try_from(dice.below(4)).unwrap_or_default() },
-                _ => Event::Reconcile,
+            let dies = dice.below(16) == 0;
+            let nth = self.whose_turn(dice);
+            return match dies {
+                true => Event::Dies { nth, after: u8::try_from(dice.below(4)).unwrap_or_default() },
+                false => Event::Reconcile { nth },
             };
         }
         if throw < 54 {
@@ -171,14 +179,26 @@ impl<'a, M: Model> Run<'a, M> {
             }
             at -= weight;
         }
-        Event::Reconcile
+        Event::Reconcile { nth: self.whose_turn(dice) }
+    }
+
+    /// One that is there, if one is.
+    fn whose_turn(&self, dice: &mut Dice) -> u8 {
+        if M::OBJECTS == 1 {
+            return 0;
+        }
+        let there: Vec<u8> = (0..M::OBJECTS)
+            .filter(|nth| !self.model.own(&self.world, *nth).is_gone)
+            .filter_map(|nth| u8::try_from(nth).ok())
+            .collect();
+        dice.pick(&there).unwrap_or_default()
     }
 
     fn take(&mut self, event: Event<M::Move>) -> Result<(), Violation> {
         self.events += 1;
         self.now += 1;
         if self.story.is_some() {
-            let words = event.in_words(M::KINDS);
+            let words = event.in_words(M::KINDS, M::OBJECTS);
             self.note(|| words);
         }
         match event {
@@ -189,17 +209,19 @@ impl<'a, M: Model> Run<'a, M> {
             Event::Shows { kind, versions } => self.show(usize::from(kind), usize::from(versions)),
             Event::Relists { kind } => self.show(usize::from(kind), usize::MAX),
             Event::CatchesUp => self.show_all(),
-            Event::Reconcile => self.reconcile(None)?,
-            Event::Dies { after } => {
-                self.reconcile(Some(after))?;
+            Event::Reconcile { nth } => self.reconcile(usize::from(nth), None)?,
+            Event::Dies { nth, after } => {
+                self.reconcile(usize::from(nth), Some(after))?;
                 self.restart();
             }
             Event::Clock { seconds } => {
                 self.now += i64::from(seconds);
-                // A timer is a cause.
-                self.epoch = Epoch::default();
-                if seconds < 0 {
-                    self.last = None;
+                for object in &mut self.objects {
+                    // A timer is a cause.
+                    object.epoch = Epoch::default();
+                    if seconds < 0 {
+                        object.last = None;
+                    }
                 }
             }
         }
@@ -237,14 +259,17 @@ impl<'a, M: Model> Run<'a, M> {
     /// A successor: no memory, and caches that start with what the API server has.
     fn restart(&mut self) {
         self.memory = M::Memory::default();
-        self.was_refused = false;
-        self.last = None;
+        for object in &mut self.objects {
+            object.was_refused = false;
+            object.last = None;
+        }
         self.show_all();
         self.kinds.iter_mut().for_each(|versions| versions.expected = 0);
     }
 
-    fn reconcile(&mut self, dies_after: Option<u8>) -> Result<(), Violation> {
-        if self.is_over() {
+    fn reconcile(&mut self, nth: usize, dies_after: Option<u8>) -> Result<(), Violation> {
+        // What a cache does not show is not looked at, and what it still shows is not there any more.
+        if self.model.own(&self.world, nth).is_gone || self.model.shown(&self.view, nth).is_gone {
             return Ok(());
         }
         if self.kinds.iter().any(|versions| versions.expected > versions.shown) {
@@ -252,57 +277,67 @@ impl<'a, M: Model> Run<'a, M> {
             return Ok(());
         }
         self.reconciles += 1;
-        let plan = self.model.decide(self.desk, &self.view, &self.memory, self.now);
+        let plan = self.model.decide(self.desk, &self.view, &self.memory, nth, self.now);
         if self.reconciles.is_multiple_of(16)
-            && self.model.decide(self.desk, &self.view, &self.memory, self.now) != plan
+            && self.model.decide(self.desk, &self.view, &self.memory, nth, self.now) != plan
         {
             return Err(Violation::new(SAME_PLAN, "decided twice, two plans"));
         }
         let (model, view) = (self.model, &self.view);
-        let writes = writes(model, &plan, model.shown(view), |step| model.child(step, view));
-        let basis = self.basis();
-        self.check_quiet(&basis, &writes)?;
-        self.model.judge(&mut self.world, &self.view, &self.memory, &plan, self.now)?;
-        let carried = self.carry_out(&writes, dies_after)?;
-        self.note_said(writes.len());
-        let facts = self.model.facts(&self.view, &self.memory);
-        if carried.is_told || facts == self.epoch.facts {
-            self.check_flap(facts)?;
-        } else {
+        let writes = writes(model, &plan, model.shown(view, nth), |step| model.child(step, view, nth));
+        let basis = self.basis(nth);
+        self.check_quiet(nth, &basis, &writes)?;
+        self.model.judge(&mut self.world, &self.view, &self.memory, nth, &plan, self.now)?;
+        let carried = self.carry_out(nth, &writes, dies_after)?;
+        self.note_said(nth, writes.len());
+        let facts = self.model.facts(&self.view, &self.memory, nth);
+        let is_same = self.objects.get(nth).is_some_and(|object| object.epoch.facts == facts);
+        if carried.is_told || is_same {
+            self.check_flap(nth, facts)?;
+        } else if let Some(object) = self.objects.get_mut(nth) {
             // What stands was said of other facts, and nothing yet of these.
-            self.epoch = Epoch::default();
+            object.epoch = Epoch::default();
         }
         if dies_after.is_some() {
             return Ok(());
         }
-        self.was_refused = carried.is_refused;
-        self.model.remember(&mut self.memory, &plan, carried.is_refused);
+        self.model.remember(&mut self.memory, nth, &plan, carried.is_refused);
         let start = self.model.start();
         let requeue_at = plan.requeue_at.map(|at| at.duration_since(start).as_secs());
-        self.last = Some(LastReconcile { basis, at: self.now, requeue_at, is_complete: carried.is_complete });
+        if let Some(object) = self.objects.get_mut(nth) {
+            object.was_refused = carried.is_refused;
+            let is_complete = carried.is_complete;
+            object.last = Some(LastReconcile { basis, at: self.now, requeue_at, is_complete });
+        }
         Ok(())
     }
 
     /// The writes of a plan, as far as it comes.
-    fn carry_out(&mut self, writes: &[WriteOf<M>], dies_after: Option<u8>) -> Result<Carried, Violation> {
+    fn carry_out(
+        &mut self,
+        nth: usize,
+        writes: &[WriteOf<M>],
+        dies_after: Option<u8>,
+    ) -> Result<Carried, Violation> {
         let mut done = 0_u8;
+        let was_refused = self.objects.get(nth).is_some_and(|object| object.was_refused);
         let mut carried = Carried { is_complete: true, is_told: true, is_refused: false };
         let cut_short = |is_refused| Carried { is_complete: false, is_told: false, is_refused };
-        for (nth, write) in writes.iter().enumerate() {
+        for (at, write) in writes.iter().enumerate() {
             if dies_after == Some(done) {
                 return Ok(cut_short(carried.is_refused));
             }
-            if !write.goes_on(carried.is_refused, self.was_refused) {
+            if !write.goes_on(carried.is_refused, was_refused) {
                 carried.is_complete = false;
                 // What is said of the object comes last.
-                carried.is_told = nth + 1 < writes.len();
+                carried.is_told = at + 1 < writes.len();
                 continue;
             }
-            self.model.judge_write(&self.world, &self.view, write).map_err(|broken| {
+            self.model.judge_write(&self.world, &self.view, nth, write).map_err(|broken| {
                 let words = format!("{}: {}", own::in_words(self.model, write), broken.words);
                 Violation::new(broken.invariant, words)
             })?;
-            let effect = own::carry_out(self.model, &mut self.world, write, self.now);
+            let effect = own::carry_out(self.model, &mut self.world, nth, write, self.now);
             let model = self.model;
             self.note(|| format!("  writes {}{}", own::in_words(model, write), told(effect)));
             match effect {
@@ -323,18 +358,20 @@ impl<'a, M: Model> Run<'a, M> {
         Ok(carried)
     }
 
-    fn basis(&self) -> Basis {
+    fn basis(&self, nth: usize) -> Basis {
+        let others = (0..M::OBJECTS).filter(|other| *other != nth);
         Basis {
             // The own object's status is not a cause; what users change of it is.
             shown: self.kinds.iter().skip(1).map(|versions| versions.shown).collect(),
-            asked: self.model.shown(&self.view).asked(),
+            others: others.map(|other| self.model.shown(&self.view, other).version).collect(),
+            asked: self.model.shown(&self.view, nth).asked(),
             remembered: hash_of(&self.memory),
         }
     }
 
     /// A reconcile after one that was carried out, with the same view and no timer between, has nothing to do.
-    fn check_quiet(&self, basis: &Basis, writes: &[WriteOf<M>]) -> Result<(), Violation> {
-        let Some(last) = &self.last else { return Ok(()) };
+    fn check_quiet(&self, nth: usize, basis: &Basis, writes: &[WriteOf<M>]) -> Result<(), Violation> {
+        let Some(last) = self.objects.get(nth).and_then(|object| object.last.as_ref()) else { return Ok(()) };
         let is_woken = last.requeue_at.is_some_and(|at| at <= self.now);
         if last.is_complete && !is_woken && last.at <= self.now && last.basis == *basis && !writes.is_empty()
         {
@@ -347,28 +384,30 @@ impl<'a, M: Model> Run<'a, M> {
     }
 
     /// While the same is true of what is seen, no condition goes back to what it said before.
-    fn check_flap(&mut self, facts: u64) -> Result<(), Violation> {
-        let status = self.model.own(&self.world).status.as_deref();
-        let said = said::numbers(status.map_or(&[], |status| self.model.conditions(status)));
-        if facts != self.epoch.facts {
-            self.epoch = Epoch { facts, now: said, left: Vec::new() };
+    fn check_flap(&mut self, nth: usize, facts: u64) -> Result<(), Violation> {
+        let model = self.model;
+        let Some(epoch) = self.objects.get_mut(nth).map(|object| &mut object.epoch) else { return Ok(()) };
+        let status = model.own(&self.world, nth).status.as_deref();
+        let said = said::numbers(status.map_or(&[], |status| model.conditions(status)));
+        if facts != epoch.facts {
+            *epoch = Epoch { facts, now: said, left: Vec::new() };
             return Ok(());
         }
-        for (type_, (before, now)) in self.epoch.now.iter().zip(&said).enumerate() {
+        for (type_, (before, now)) in epoch.now.iter().zip(&said).enumerate() {
             if before == now {
                 continue;
             }
-            if self.epoch.left.contains(&(type_, *now)) {
+            if epoch.left.contains(&(type_, *now)) {
                 let words = format!(
                     "condition {type_} returned to what it said before although the same was true all the time; \
                      now it says {}",
-                    self.said()
+                    said::words(status.map_or(&[], |status| model.conditions(status)))
                 );
                 return Err(Violation::new(NO_FLAP, words));
             }
-            self.epoch.left.push((type_, *before));
+            epoch.left.push((type_, *before));
         }
-        self.epoch.now = said;
+        epoch.now = said;
         Ok(())
     }
 
@@ -383,23 +422,29 @@ impl<'a, M: Model> Run<'a, M> {
             if self.is_over() {
                 return Ok(self.ended(None));
             }
-            self.show_all();
             let before: Vec<u32> = self.kinds.iter().map(|versions| versions.newest).collect();
             let remembered = hash_of(&self.memory);
-            self.reconcile(None)?;
+            for nth in 0..M::OBJECTS {
+                self.show_all();
+                self.reconcile(nth, None)?;
+            }
             let is_quiet = self.kinds.iter().map(|versions| versions.newest).eq(before)
                 && remembered == hash_of(&self.memory);
             if !is_quiet {
                 continue;
             }
-            let nap = self.last.as_ref().and_then(|last| last.requeue_at).filter(|at| *at > self.now);
+            let timers = self.objects.iter().enumerate().filter_map(|(nth, object)| {
+                let is_there = !self.model.own(&self.world, nth).is_gone;
+                object.last.as_ref().filter(|_| is_there)?.requeue_at
+            });
+            let nap = timers.filter(|at| *at > self.now).min();
             match nap {
                 Some(at) if naps < MOST_NAPS => {
                     naps += 1;
                     let seconds = at - self.now;
                     self.note(|| format!("  it sleeps for {seconds} s"));
                     self.now = at;
-                    self.epoch = Epoch::default();
+                    self.objects.iter_mut().for_each(|object| object.epoch = Epoch::default());
                 }
                 _ => {
                     self.model.judge_settled(&self.world, self.now)?;
@@ -411,7 +456,7 @@ impl<'a, M: Model> Run<'a, M> {
         if self.is_over() {
             return Ok(self.ended(None));
         }
-        let words = format!("still at work after {MOST_ROUNDS} reconciles; it says {}", self.said());
+        let words = format!("still at work after {MOST_ROUNDS} reconciles; it says {}", self.all_said());
         Err(Violation::new(SETTLES, words))
     }
 
@@ -424,14 +469,18 @@ impl<'a, M: Model> Run<'a, M> {
         self.story.unwrap_or_default()
     }
 
-    /// What the object says now.
-    pub(crate) fn said(&self) -> String {
-        let status = self.model.own(&self.world).status.as_deref();
+    /// What all objects say now.
+    pub(crate) fn all_said(&self) -> String {
+        (0..M::OBJECTS).map(|nth| self.said(nth)).collect::<Vec<_>>().join("; ")
+    }
+
+    fn said(&self, nth: usize) -> String {
+        let status = self.model.own(&self.world, nth).status.as_deref();
         status.map_or_else(|| "nothing".to_owned(), |status| said::words(self.model.conditions(status)))
     }
 
     fn is_over(&self) -> bool {
-        self.model.own(&self.world).is_gone
+        (0..M::OBJECTS).all(|nth| self.model.own(&self.world, nth).is_gone)
     }
 
     fn note(&mut self, words: impl FnOnce() -> String) {
@@ -440,9 +489,9 @@ impl<'a, M: Model> Run<'a, M> {
         }
     }
 
-    fn note_said(&mut self, writes: usize) {
+    fn note_said(&mut self, nth: usize, writes: usize) {
         if self.story.is_some() && writes > 0 {
-            let said = self.said();
+            let said = self.said(nth);
             self.note(|| format!("  now says {said}"));
         }
     }

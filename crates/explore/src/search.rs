@@ -245,7 +245,7 @@ impl<'a, M: Model> Worker<'a, M> {
         if !seed.is_multiple_of(self.search.undisturbed_every) {
             return None;
         }
-        let events = undisturbed(events);
+        let events = undisturbed(events, M::OBJECTS);
         let mut run = Run::new(self.model, &mut self.desk, &mut Dice::new(seed), Telling::Silently);
         match run.replay(&events).and_then(|()| run.settle()) {
             Ok(ended) => ended.outcome.and_then(|outcome| self.compare(seed, outcome, &events)),
@@ -279,7 +279,7 @@ impl<'a, M: Model> Worker<'a, M> {
             ended.is_ok_and(|ended| ended.outcome == Some((world, known)))
         };
         if !is_it(&others, self) {
-            others = undisturbed(&others);
+            others = undisturbed(&others, M::OBJECTS);
         }
         let story = self.shortest_to(first, others, (world, known));
         Some(Failure { violation, seed, other_seed: Some(first), story, other_story })

@@ -58,7 +58,7 @@ pub(crate) fn story<M: Model>(
     let mut run = Run::new(model, desk, &mut Dice::new(seed), Telling::Aloud);
     let ended = run.replay(events).and_then(|()| run.settle());
     let last = match ended {
-        Ok(_) => format!("in the end it says {}", run.said()),
+        Ok(_) => format!("in the end it says {}", run.all_said()),
         Err(violation) => format!("BROKEN {}: {}", violation.invariant, violation.words),
     };
     run.story().into_iter().chain([last]).collect()

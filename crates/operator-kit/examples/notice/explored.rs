@@ -138,15 +138,15 @@ impl Model for ByController {
         Timestamp::UNIX_EPOCH
     }
 
-    fn own<'a>(&self, world: &'a World) -> &'a OwnNotice {
+    fn own<'a>(&self, world: &'a World, _: usize) -> &'a OwnNotice {
         &world.own
     }
 
-    fn own_mut<'a>(&self, world: &'a mut World) -> &'a mut OwnNotice {
+    fn own_mut<'a>(&self, world: &'a mut World, _: usize) -> &'a mut OwnNotice {
         &mut world.own
     }
 
-    fn shown<'a>(&self, view: &'a [Shot]) -> &'a OwnNotice {
+    fn shown<'a>(&self, view: &'a [Shot], _: usize) -> &'a OwnNotice {
         seen(view).0
     }
 
@@ -170,7 +170,7 @@ impl Model for ByController {
         if kind == 0 { Shot::Own(world.own.clone()) } else { Shot::Copy(world.copy) }
     }
 
-    fn decide(&self, (): &mut (), view: &[Shot], (): &(), _: i64) -> Plan<NoticeStatus> {
+    fn decide(&self, (): &mut (), view: &[Shot], (): &(), _: usize, _: i64) -> Plan<NoticeStatus> {
         let (own, copy) = seen(view);
         let notice = notice(own);
         let published = copy.map_or(Sight::Absent, |copy| Sight::Present(config_map(copy)));
@@ -189,7 +189,7 @@ impl Model for ByController {
         plan
     }
 
-    fn child(&self, step: Step<'_, NoticeStatus>, view: &[Shot]) -> Option<CopyWrite> {
+    fn child(&self, step: Step<'_, NoticeStatus>, view: &[Shot], _: usize) -> Option<CopyWrite> {
         let (own, copy) = seen(view);
         match step {
             Step::Apply(_) => {
@@ -212,9 +212,9 @@ impl Model for ByController {
         }
     }
 
-    fn remember(&self, (): &mut (), _: &Plan<NoticeStatus>, _: bool) {}
+    fn remember(&self, (): &mut (), _: usize, _: &Plan<NoticeStatus>, _: bool) {}
 
-    fn facts(&self, view: &[Shot], (): &()) -> u64 {
+    fn facts(&self, view: &[Shot], (): &(), _: usize) -> u64 {
         let (own, copy) = seen(view);
         hash_of((own.spec, own.deleting, copy))
     }
@@ -229,6 +229,7 @@ impl Model for ByController {
         _: &mut World,
         view: &[Shot],
         (): &(),
+        _: usize,
         plan: &Plan<NoticeStatus>,
         _: i64,
     ) -> Result<(), Violation> {
@@ -242,7 +243,13 @@ impl Model for ByController {
         Ok(())
     }
 
-    fn judge_write(&self, world: &World, _: &[Shot], write: &WriteOf<Self>) -> Result<(), Violation> {
+    fn judge_write(
+        &self,
+        world: &World,
+        _: &[Shot],
+        _: usize,
+        write: &WriteOf<Self>,
+    ) -> Result<(), Violation> {
         match write {
             Write::LetGo { .. } if world.copy.is_some() => {
                 Err(Violation::new(NOTHING_STAYS, "the copy is still there"))

@@ -161,15 +161,15 @@ impl Model for Applications {
         shown::time(0)
     }
 
-    fn own<'a>(&self, world: &'a World) -> &'a Instance {
+    fn own<'a>(&self, world: &'a World, _: usize) -> &'a Instance {
         &world.app
     }
 
-    fn own_mut<'a>(&self, world: &'a mut World) -> &'a mut Instance {
+    fn own_mut<'a>(&self, world: &'a mut World, _: usize) -> &'a mut Instance {
         &mut world.app
     }
 
-    fn shown<'a>(&self, view: &'a [Shot]) -> &'a Instance {
+    fn shown<'a>(&self, view: &'a [Shot], _: usize) -> &'a Instance {
         look(view).app
     }
 
@@ -209,11 +209,11 @@ impl Model for Applications {
         }
     }
 
-    fn decide(&self, desk: &mut Desk, view: &[Shot], memory: &Memory, now: i64) -> ApplicationPlan {
+    fn decide(&self, desk: &mut Desk, view: &[Shot], memory: &Memory, _: usize, now: i64) -> ApplicationPlan {
         desk.decide(&look(view), memory, now)
     }
 
-    fn child(&self, step: Step<'_, ApplicationInstanceStatus>, view: &[Shot]) -> Option<FluxWrite> {
+    fn child(&self, step: Step<'_, ApplicationInstanceStatus>, view: &[Shot], _: usize) -> Option<FluxWrite> {
         flux_write(step, &look(view))
     }
 
@@ -221,11 +221,11 @@ impl Model for Applications {
         carry_out(world, write)
     }
 
-    fn remember(&self, memory: &mut Memory, plan: &ApplicationPlan, is_refused: bool) {
+    fn remember(&self, memory: &mut Memory, _: usize, plan: &ApplicationPlan, is_refused: bool) {
         remember(memory, plan, is_refused);
     }
 
-    fn facts(&self, view: &[Shot], memory: &Memory) -> u64 {
+    fn facts(&self, view: &[Shot], memory: &Memory, _: usize) -> u64 {
         let seen = look(view);
         let app = seen.app;
         let release = seen.release.map(|known| {
@@ -255,13 +255,14 @@ impl Model for Applications {
         world: &mut World,
         view: &[Shot],
         memory: &Memory,
+        _: usize,
         plan: &ApplicationPlan,
         now: i64,
     ) -> Result<(), Violation> {
         oracle::judge(world, &look(view), memory, plan, now)
     }
 
-    fn judge_write(&self, world: &World, view: &[Shot], write: &Write) -> Result<(), Violation> {
+    fn judge_write(&self, world: &World, view: &[Shot], _: usize, write: &Write) -> Result<(), Violation> {
         oracle::judge_write(world, &look(view), write)
     }
 
