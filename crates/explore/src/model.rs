@@ -88,6 +88,10 @@ pub trait Model: Sync + Sized {
     fn conditions<'a>(&self, status: &'a Self::Status) -> &'a [Condition];
     /// Whether a status says something else than the one before; the time alone is nothing else.
     fn differs(&self, before: Option<&Self::Status>, after: &Self::Status) -> bool;
+    /// How far an object has come by its own word, if that decides what is done next: such a status is a cause by itself.
+    fn stage(&self, _status: &Self::Status) -> u64 {
+        0
+    }
     /// A status as it is read after it was written: without what only its author knew.
     fn read_back(&self, status: &Self::Status) -> Self::Status;
 

@@ -32,9 +32,10 @@ impl<S> Versions<S> {
 #[derive(Clone, PartialEq, Eq)]
 struct Basis {
     shown: Vec<usize>,
-    /// The versions of the other objects.
-    others: Vec<u32>,
+    /// The versions of the other objects, and whether they are gone.
+    others: Vec<(u32, bool)>,
     asked: u64,
+    stage: u64,
     remembered: u64,
 }
 
@@ -360,11 +361,16 @@ impl<'a, M: Model> Run<'a, M> {
 
     fn basis(&self, nth: usize) -> Basis {
         let others = (0..M::OBJECTS).filter(|other| *other != nth);
+        let own = self.model.shown(&self.view, nth);
         Basis {
-            // The own object's status is not a cause; what users change of it is.
+            // The own object's status is mostly not a cause; what users change of it is.
             shown: self.kinds.iter().skip(1).map(|versions| versions.shown).collect(),
-            others: others.map(|other| self.model.shown(&self.view, other).version).collect(),
-            asked: self.model.shown(&self.view, nth).asked(),
+            others: others
+                .map(|other| self.model.shown(&self.view, other))
+                .map(|other| (other.version, other.is_gone))
+                .collect(),
+            asked: own.asked(),
+            stage: own.status.as_deref().map_or(0, |status| self.model.stage(status)),
             remembered: hash_of(&self.memory),
         }
     }

@@ -5,6 +5,8 @@
 
 mod decide;
 mod engines;
+#[cfg(test)]
+mod exploration;
 mod metrics;
 mod observe;
 
