@@ -46,9 +46,9 @@ pub(super) const ACCEPTED: &[Rule<Work, Accepted>] = &[
         Life::Invalid(message) => this(Accepted::ValidationFailed, message),
         _ => None,
     }),
-    rule(&[], "it ended before that had changed", |facts| {
+    rule(&[], "it ended before that had changed, and nothing was begun", |facts| {
         let was_refused = facts.before.conditions.read() == Some(Accepted::ValidationFailed);
-        (was_refused && facts.end().is_some()).then_some(Verdict::AsBefore)
+        (was_refused && facts.end().is_some() && !facts.had_work()).then_some(Verdict::AsBefore)
     }),
     rule(&[Accepted::AdmissionPassed], "none of these", |_| this(Accepted::AdmissionPassed, "")),
 ];

@@ -504,3 +504,15 @@ fn only_a_backup_that_may_start_takes_the_place_of_another() {
         assert_eq!(says(&plan, "Cancelled"), expected, "{name}");
     }
 }
+
+#[test]
+fn what_the_engine_has_done_was_accepted() {
+    let operation = command("a", &json!({}));
+    let absent = World { target: Sight::Absent, ..world(Stub::with(State::NotStarted)) };
+    let refused = planned(&operation, &absent, after(1));
+    assert_eq!(says(&refused, "Accepted"), "False/ValidationFailed");
+    // It was started, and nobody could say so before its end was seen.
+    let operation = with_status(operation, refused.status);
+    let done = planned(&operation, &world(Stub::with(ended(Outcome::Succeeded))), after(9));
+    assert_eq!(says(&done, "Accepted"), "True/AdmissionPassed");
+}
