@@ -184,6 +184,7 @@ fn at_work(
 ) -> Step {
     let progress = progress.at(now);
     let later = progress.later.first().map(|(at, _)| *at);
+    let is_recorded = status::has_started(operation);
     let Some(why) = stopping(operation, &progress, now) else {
         let deadline = deadline(operation, progress.since);
         return Step { requeue_at: deadline.into_iter().chain(later).min(), ..life(progress).into() };
@@ -194,6 +195,8 @@ fn at_work(
         Step { requeue_at: later, ..life.into() }
     };
     match engine.stop() {
+        // Once it is gone, only the status knows that there was something: without that it would be made again.
+        Stop::Delete(_) if !is_recorded => saying("it is being stopped."),
         Stop::Delete(deletion) => Step { deletions: vec![*deletion], ..saying("it is being stopped.") },
         Stop::Underway => saying("it is being stopped."),
         Stop::Impossible(because) => saying(because),

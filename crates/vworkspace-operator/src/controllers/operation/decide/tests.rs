@@ -516,3 +516,18 @@ fn what_the_engine_has_done_was_accepted() {
     let done = planned(&operation, &world(Stub::with(ended(Outcome::Succeeded))), after(9));
     assert_eq!(says(&done, "Accepted"), "True/AdmissionPassed");
 }
+
+#[test]
+fn what_is_not_recorded_yet_is_stopped_only_after_it_is() {
+    for spec in [json!({"cancel": true}), json!({"timeout": "1s"})] {
+        let stub = || Stub {
+            stop: Stop::Delete(Box::new(deletion())),
+            ..Stub::with(State::Running(progress("it runs")))
+        };
+        let operation = command("a", &spec);
+        let seen = planned(&operation, &world(stub()), after(60));
+        assert_eq!((seen.deletions.len(), seen.status.engine_ref.is_some()), (0, true), "{spec}");
+        let recorded = planned(&with_status(operation, seen.status), &world(stub()), after(61));
+        assert_eq!(recorded.deletions, [deletion()], "{spec}");
+    }
+}
