@@ -419,7 +419,8 @@ fn superseding<'a>(
     now: Timestamp,
 ) -> Option<&'a Operation> {
     let engine = world.engine.as_deref().ok();
-    let newer = world.others.iter().map(|other| &other.operation);
+    let waits = |other: &&Other| !has_started(&other.operation, other.engine.as_deref());
+    let newer = world.others.iter().filter(waits).map(|other| &other.operation);
     // One that nobody has approved does nothing yet.
     let is_approved =
         |newer: &&Operation| !matches!(approval::of(newer, &world.cluster, rules, now), Approval::Missing(_));
@@ -439,6 +440,7 @@ fn is_superseded_by(operation: &Operation, engine: Option<&dyn Engine>, newer: &
         && !has_started(operation, engine)
         && !status::has_started(newer)
         && !is_cancelled(newer)
+        && !is_cancelled(operation)
         && (&other.policy, other.timeout) == (&spec.policy, spec.timeout)
         && newer.spec.needs_approval() == spec.needs_approval()
         && !newer.labels().contains_key(RESTORED)

@@ -531,3 +531,29 @@ fn what_is_not_recorded_yet_is_stopped_only_after_it_is() {
         assert_eq!(recorded.deletions, [deletion()], "{spec}");
     }
 }
+
+#[test]
+fn a_backup_whose_engine_has_its_work_takes_nobodys_place() {
+    let backup = |name: &str| command(name, &json!({"type": "Backup", "engine": "velero", "parameters": {}}));
+    let mut world = world(Stub::with(State::NotStarted));
+    // Its status does not tell yet.
+    world.others = vec![other(backup("b"), State::Waiting(progress("")))];
+    assert_eq!(says(&planned(&backup("a"), &world, after(1)), "Cancelled"), "False/NotCancelled");
+}
+
+#[test]
+fn a_backup_that_was_cancelled_leaves_its_place_to_nobody() {
+    let backup = |name: &str, spec: Value| {
+        let mut whole = json!({"type": "Backup", "engine": "velero", "parameters": {}});
+        whole.as_object_mut().unwrap().extend(spec.as_object().unwrap().clone());
+        command(name, &whole)
+    };
+    let exclusive = command("b", &json!({"policy": {"exclusive": true}}));
+    let mut world = world(Stub::with(State::NotStarted));
+    world.others = vec![
+        other(backup("a", json!({"cancel": true})), State::NotStarted),
+        other(exclusive, State::NotStarted),
+    ];
+    let plan = planned(&backup("c", json!({})), &world, after(1));
+    assert_eq!(says(&plan, "Blocked"), "True/ConflictingOperation");
+}
