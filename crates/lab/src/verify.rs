@@ -208,10 +208,15 @@ fn told_by_explorer(said: &str, schedules: u32) -> Result<Vec<String>> {
         .filter_map(|line| line.split_once("explored "))
         .map(|(_, told)| format!("explored {told}"))
         .collect();
-    let wanted = format!(": {schedules} schedules,");
-    ensure!(told.iter().any(|line| line.contains(&wanted)), "expected {schedules} schedules:\n{said}");
-    let has_product = told.iter().any(|line| line.starts_with("explored combinations of inputs:"));
-    ensure!(has_product, "expected combinations of inputs:\n{said}");
+    for kind in ["ApplicationInstance", "Operation"] {
+        let wanted = format!("explored {kind}: {schedules} schedules,");
+        let has_schedules = told.iter().any(|line| line.starts_with(&wanted));
+        ensure!(has_schedules, "expected {schedules} schedules of {kind}:\n{said}");
+    }
+    for product in ["explored combinations of inputs:", "explored combinations of inputs of Operation:"] {
+        let has_product = told.iter().any(|line| line.starts_with(product));
+        ensure!(has_product, "expected {product}\n{said}");
+    }
     Ok(told)
 }
 
@@ -372,12 +377,19 @@ mod tests {
 
     #[test]
     fn an_exploration_that_did_not_take_place_is_a_failure() {
-        let schedules = "explored ApplicationInstance: 10000 schedules, 1.2 s";
-        let product = "explored combinations of inputs: 5 of 9, 0.1 s";
-        let said = format!("test a::explored_instances ... {schedules}\nok\n{product}\n");
-        assert_eq!(told_by_explorer(&said, 10_000).unwrap(), [schedules, product]);
-        assert!(told_by_explorer(&said, 1_000_000).is_err());
-        assert!(told_by_explorer(schedules, 10_000).is_err());
+        let schedules = ["ApplicationInstance", "Operation"]
+            .map(|kind| format!("explored {kind}: 10000 schedules, 1.2 s"));
+        let products = ["inputs", "inputs of Operation"]
+            .map(|of| format!("explored combinations of {of}: 5 of 9, 0.1 s"));
+        let told: Vec<&str> = schedules.iter().chain(&products).map(String::as_str).collect();
+        let said = |lines: &[&str]| format!("test a::explored_instances ... {}\nok\n", lines.join("\n"));
+        assert_eq!(told_by_explorer(&said(&told), 10_000).unwrap(), told);
+        assert!(told_by_explorer(&said(&told), 1_000_000).is_err());
+        for missing in 0..told.len() {
+            let mut fewer = told.clone();
+            fewer.remove(missing);
+            assert!(told_by_explorer(&said(&fewer), 10_000).is_err(), "{missing}");
+        }
         assert!(told_by_explorer("running 0 tests\n", 10_000).is_err());
     }
 
