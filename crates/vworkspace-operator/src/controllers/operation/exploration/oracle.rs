@@ -276,7 +276,8 @@ pub(super) fn judge_write(
             let is_new = status.phase == Some(Phase::Cancelled) && !is_final(own.status.as_deref());
             let is_unseen = world.records[nth].is_orphaned && seen.pods[nth].is_none();
             let is_at_work = job_controller::is_at_work(world, nth) && !is_unseen;
-            if is_new && (is_at_work || is_kept(world, nth, status)) {
+            let is_back = world.records[nth].is_back && seen.backup(nth).is_none();
+            if is_new && (is_at_work || (!is_back && is_kept(world, nth, status))) {
                 return broken(CANCELLED_MEANS_GONE, "what does the work is still there");
             }
             Ok(())

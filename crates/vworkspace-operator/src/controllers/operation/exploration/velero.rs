@@ -199,6 +199,7 @@ pub(super) fn sync(world: &mut World, nth: usize) {
     if let Some(stored) = world.records[nth].stored {
         let uid = world.new_uid();
         world.backups[nth] = Some(Backup { uid, version: 1, ..stored });
+        world.records[nth].is_back = true;
         world.touch(BACKUP);
     }
 }

@@ -74,6 +74,8 @@ pub(super) struct Record {
     pub(super) is_robbed: bool,
     /// Velero works on although its Backup was taken away: nobody can see that.
     pub(super) is_hidden: bool,
+    /// Its Backup was taken away and came back from the storage: who has seen only the first cannot know of it.
+    pub(super) is_back: bool,
     /// What Velero keeps in its storage: it comes back from there.
     pub(super) stored: Option<Backup>,
     /// Somebody deleted its Job, and left the pod to itself: who has not seen that pod yet cannot know of it.
