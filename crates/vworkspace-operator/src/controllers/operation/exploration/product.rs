@@ -89,7 +89,7 @@ pub(super) fn check(desk: &mut Desk, combination: usize) -> Result<(), String> {
     let now = time(NOW);
     let plan = desk.plan(&operation, &desk.circumstances.world, now);
     let checked = judge(desk, &operation, facts, &plan, now);
-    let before = std::mem::replace(&mut operation.status, Some(Operations::read(&plan.status)));
+    let before = operation.status.replace(Operations::read(&plan.status));
     let again = checked.and_then(|()| second_look(desk, &operation, &plan, now));
     operation.status = before;
     desk.circumstances.put_back(operation);

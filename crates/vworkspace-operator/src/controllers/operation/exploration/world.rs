@@ -255,7 +255,7 @@ pub(super) fn begin(dice: &mut Dice) -> World {
 }
 
 pub(super) fn moves(world: &World, memory: &Memory, events: usize, into: &mut Moves<Move>) {
-    for nth in 0..OPERATIONS {
+    for (nth, known) in memory.iter().enumerate() {
         let which = u8::try_from(nth).unwrap_or_default();
         let operation = &world.operations[nth];
         if operation.is_gone {
@@ -267,7 +267,7 @@ pub(super) fn moves(world: &World, memory: &Memory, events: usize, into: &mut Mo
         }
         job_controller::moves(world, nth, which, into);
         velero::moves(world, nth, which, into);
-        remembered(&memory[nth], which, into);
+        remembered(known, which, into);
         if !operation.deleting {
             user(world, nth, which, events, into);
         }
