@@ -333,7 +333,7 @@ fn obstacle(operation: &Operation, world: &World, rules: &Rules, now: Timestamp)
         Permission::Refused(why) => return Life::Invalid(why),
         Permission::Granted => {}
     }
-    let own = own_place(operation, world);
+    let own = own_place(operation, world, &candidate);
     let others: Vec<Place> = world
         .others
         .iter()
@@ -363,12 +363,19 @@ pub(super) fn order(operation: &Operation) -> queue::Order {
     queue::Order { created: created(operation), uid: operation.uid().unwrap_or_default() }
 }
 
-/// Its own place, or that of the first one that asked for the same.
-fn own_place(operation: &Operation, world: &World) -> Place {
+/// Its own place, or that of the first one that asked for the same. One that is held has no place to leave.
+fn own_place<'a>(
+    operation: &Operation,
+    world: &'a World,
+    candidate: &impl Fn(&'a Operation, &'a dyn Engine) -> Candidate<'a>,
+) -> Place {
     let earlier = world
         .others
         .iter()
         .filter(|other| is_superseded_by(&other.operation, other.engine.as_deref(), operation))
+        .filter(|other| {
+            other.engine.as_deref().is_some_and(|engine| is_runnable(other, engine, world, candidate))
+        })
         .map(|other| order(&other.operation));
     Place {
         name: operation.name_any(),
@@ -388,12 +395,7 @@ fn place<'a>(
         engine if has_started(&other.operation, engine) => Standing::Running,
         // Whether one that comes later could run is not worth a look.
         Some(engine)
-            if order(&other.operation) < own.order
-                && !is_cancelled(&other.operation)
-                && !other.operation.labels().contains_key(RESTORED)
-                && world.allowed_types.allow(other.operation.spec.type_)
-                && engine.permission(&other.operation) == Permission::Granted
-                && blocker::first(&candidate(&other.operation, engine)).is_none() =>
+            if order(&other.operation) < own.order && is_runnable(other, engine, world, candidate) =>
         {
             Standing::Runnable
         }
@@ -405,6 +407,20 @@ fn place<'a>(
         order: order(&other.operation),
         standing,
     }
+}
+
+/// Whether nothing but its turn keeps another one from starting.
+fn is_runnable<'a>(
+    other: &'a Other,
+    engine: &'a dyn Engine,
+    world: &World,
+    candidate: &impl Fn(&'a Operation, &'a dyn Engine) -> Candidate<'a>,
+) -> bool {
+    !is_cancelled(&other.operation)
+        && !other.operation.labels().contains_key(RESTORED)
+        && world.allowed_types.allow(other.operation.spec.type_)
+        && engine.permission(&other.operation) == Permission::Granted
+        && blocker::first(&candidate(&other.operation, engine)).is_none()
 }
 
 fn has_started(operation: &Operation, engine: Option<&dyn Engine>) -> bool {

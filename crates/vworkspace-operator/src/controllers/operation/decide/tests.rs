@@ -557,3 +557,22 @@ fn a_backup_that_was_cancelled_leaves_its_place_to_nobody() {
     let plan = planned(&backup("c", json!({})), &world, after(1));
     assert_eq!(says(&plan, "Blocked"), "True/ConflictingOperation");
 }
+
+#[test]
+fn a_backup_that_is_held_leaves_its_place_to_nobody() {
+    let backup = |name: &str| command(name, &json!({"type": "Backup", "engine": "velero", "parameters": {}}));
+    // Who stands between them does not wait for one that is held, so the newer one must not pass by.
+    for (lacks, is_started) in [(None, 1), (Some("no storage".to_owned()), 0)] {
+        let engine = Stub { lacks, ..Stub::with(State::NotStarted) };
+        let mut world = world(Stub::with(State::NotStarted));
+        world.others = vec![
+            crate::controllers::operation::observe::Other {
+                operation: backup("a"),
+                engine: Some(Box::new(engine)),
+            },
+            other(command("b", &json!({"policy": {"exclusive": true}})), State::NotStarted),
+        ];
+        let plan = planned(&backup("c"), &world, after(1));
+        assert_eq!(plan.creations.len(), is_started, "{}", words(&plan, "Blocked"));
+    }
+}

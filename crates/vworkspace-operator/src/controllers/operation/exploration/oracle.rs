@@ -167,10 +167,11 @@ fn order(seen: &Look<'_>, nth: usize) -> Order {
     (seen.created[nth], RANKS[nth])
 }
 
-/// The newer of two that ask for the same has the place of the older one, while that one waits.
+/// The newer of two that ask for the same has the place of the older one, while that one waits for nothing but its turn.
 fn place(seen: &Look<'_>, nth: usize) -> Order {
     let is_wanted = |nth: &usize| !(seen.operations[*nth].spec.cancel || seen.operations[*nth].deleting);
-    let superseded = (0..OPERATIONS).filter(|older| is_superseded(seen, *older, nth)).filter(is_wanted);
+    let superseded = (0..OPERATIONS).filter(|older| is_superseded(seen, *older, nth));
+    let superseded = superseded.filter(is_wanted).filter(|older| !is_held(seen, *older));
     superseded.chain([nth]).map(|older| order(seen, older)).min().unwrap_or_default()
 }
 
